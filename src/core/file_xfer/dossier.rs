@@ -1,0 +1,90 @@
+//! Dossier: what a transfer knows of its file across sessions, mirrors and versions.
+//!
+//! A *draft* is one version of the file being put together here. There is normally one, in the part file. When a server
+//! turns out to hold other content than the draft, a *rival* draft is begun beside it, and takes its place only when it
+//! is whole or longer; so a login page or an odd mirror never costs the bytes already held.
+
+use crate::core::range::Length;
+use crate::core::url::Origin;
+use crate::core::validator::Validators;
+
+/// What a transfer knows of its file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dossier {
+    /// The draft in the part file.
+    pub part: Draft,
+    /// The draft of a newer version, in the second part file, where one has been begun.
+    pub rival: Option<Draft>,
+    /// What was learned of the ways of each origin.
+    pub origins: Vec<OriginNotes>,
+    /// How often another version was met, in this life.
+    pub changes: u32,
+}
+
+/// One version of the file, as far as it is held.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Draft {
+    /// Bytes held, from the start of the file without a gap.
+    pub held: Length,
+    /// The whole file's length, where told.
+    pub total: Option<Length>,
+    /// The version's validators at each origin that has answered for it.
+    pub validators: Vec<(Origin, Validators)>,
+    /// The origin whose bytes stand at the end of what is held.
+    pub last_origin: Option<Origin>,
+    /// Content-Type of the first answer, lower case, without parameters.
+    pub content_type: Option<String>,
+    /// Content-Encoding of what is held, where a file of that very ending is stored as sent.
+    pub coding: Option<String>,
+    /// Every session but the first proved its joint by comparing bytes, or by a strong validator.
+    pub joints: Joints,
+}
+
+/// How the sessions of one draft were joined: the weakest joint counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Joints {
+    /// Some joint rests on nothing but the length.
+    Length,
+    /// Every joint was compared, some without a strong validator.
+    Overlap,
+    /// One strong validator held at all of them (or there is no joint).
+    #[default]
+    Validator,
+}
+
+/// What was learned of an origin's ways; kept for the transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OriginNotes {
+    /// Whose.
+    pub origin: Origin,
+    /// Does it answer ranges?
+    pub ranges: Ranges,
+    /// What to send in If-Range.
+    pub if_range: IfRange,
+    /// Its ETags differ although the bytes are the same, so they are not looked at.
+    pub etags_lie: bool,
+}
+
+/// Does an origin answer range requests?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ranges {
+    /// Not known: ask.
+    #[default]
+    Unknown,
+    /// It has.
+    Work,
+    /// It ignores or breaks them: ask plainly.
+    Broken,
+}
+
+/// What to send in If-Range: stepped down where an origin answers 200 although its validator is the very same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfRange {
+    /// The strong ETag, else the date where it is strong.
+    #[default]
+    Best,
+    /// The date only.
+    Date,
+    /// None: a bare Range, and the comparison decides.
+    Bare,
+}

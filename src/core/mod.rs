@@ -1,0 +1,22 @@
+//! The decisions: pure machines and the words they use.
+//!
+//! Nothing on this floor knows a clock, randomness of its own, a socket, a file or `async`; `tests/floors.rs` says so.
+
+pub mod backoff;
+pub mod digest;
+pub mod failure;
+pub mod file_xfer;
+pub mod giveup;
+pub mod hosts;
+pub mod machine;
+pub mod name;
+pub mod pers_xfer;
+pub mod printable;
+pub mod range;
+pub mod retry_after;
+pub mod state;
+pub mod time;
+pub mod units;
+pub mod url;
+pub mod validator;
+pub mod verdict;

@@ -1,0 +1,93 @@
+//! PersFileXfer: one file, one direction, over its whole life, as a machine.
+//!
+//! See design section 4. The engine feeds it [`Event`]s and carries out its [`Action`]s.
+
+pub mod record;
+
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::dossier::Dossier;
+use crate::core::file_xfer::{Freshness, Outcome};
+use crate::core::pers_xfer::record::Finished;
+use crate::core::range::Length;
+use crate::core::time::Mono;
+use crate::core::url::MirrorUrl;
+use crate::core::verdict::Class;
+
+/// What can happen to a transfer.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The moment of `wake_at` has come (or may have: the machine checks).
+    Wake,
+    /// The session it wished for has begun.
+    Began,
+    /// The host of the mirror it wished for must not be asked before this moment; nothing was tried, nothing counts.
+    HostClosed {
+        /// When it may be asked again.
+        until: Mono,
+    },
+    /// The running session learned something that a resume needs: to be stored before its bytes count.
+    Learned(Box<Dossier>),
+    /// Bytes confirmed in the running session.
+    Progress {
+        /// Held now, in the draft that the session works on.
+        held: Length,
+    },
+    /// The running session ended.
+    Ended(Box<Outcome>, Option<Finished>),
+    /// The session could not begin, or something around it went wrong on this machine.
+    Local(LocalFault),
+    /// More mirrors, or other URLs for the same file: fresh activity.
+    Mirrors(Vec<MirrorUrl>),
+    /// A person wants it tried now; on a failed record: a new life.
+    Retry,
+    /// A person wants it to rest.
+    Suspend,
+    /// A person wants it to go on.
+    Resume,
+    /// A person wants it gone: it fails with BOINC's -197.
+    Abort,
+    /// Nothing can be tried (network down, process about to end) / can be again: the window does not run meanwhile.
+    Paused,
+    /// See [`Event::Paused`].
+    Unpaused,
+}
+
+/// What a transfer wishes for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Start a session with this mirror, as soon as there is a slot; answered by `Began`, `HostClosed` or `Local`.
+    Start {
+        /// Its position among the record's mirrors.
+        mirror: usize,
+        /// May a cache answer?
+        freshness: Freshness,
+    },
+    /// Stop the running session, or drop the wish for one; a running one is answered by `Ended`.
+    Cancel,
+    /// Drop every byte held, of both drafts: they are known to be wrong.
+    DropBytes,
+    /// The record changed in a way that must reach the disk.
+    Save(Urgency),
+    /// For the user: a session failed.
+    Failed {
+        /// At which mirror.
+        mirror: usize,
+        /// What happened.
+        failure: Failure,
+        /// Its class.
+        class: Class,
+        /// The mirror is refused from now on.
+        refused: bool,
+    },
+    /// The transfer is done, or failed for good: read the record's status. Emitted exactly once a life.
+    Over,
+}
+
+/// How soon a record must be saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// With the next write, whenever that is.
+    Later,
+    /// Within this turn.
+    Now,
+}

@@ -1,0 +1,213 @@
+//! Record: what survives of a transfer when the process ends; plain data, no behaviour.
+//!
+//! The client-state file holds one record a transfer (`core::state` turns it into BOINC's elements and our own
+//! `<persxfer>` child), and a machine rebuilt from its record wakes when the old one would have.
+
+use std::path::PathBuf;
+
+use crate::core::backoff::Backoff;
+use crate::core::digest::Expected;
+use crate::core::failure::Failure;
+use crate::core::file_xfer::dossier::Dossier;
+use crate::core::range::Length;
+use crate::core::time::{Delay, Epoch};
+use crate::core::url::MirrorUrl;
+use crate::core::verdict::Class;
+
+/// The identity of a transfer in its state file: random, never reused, printed as 16 hex digits.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct XferId(pub u64);
+
+/// Which way the bytes go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From a server to a file here.
+    Download,
+    /// From a file here to a server.
+    Upload,
+}
+
+/// One transfer, as the state file keeps it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its identity.
+    pub id: XferId,
+    /// BOINC's `<name>`, unique in the file.
+    pub name: String,
+    /// Which way.
+    pub direction: Direction,
+    /// The absolute path of the file here: the target of a download, the source of an upload. `None` while a download
+    /// waits for the server to name it (`--remote-header-name`).
+    pub path: Option<PathBuf>,
+    /// The folder that a name from the server goes into, while `path` is `None`.
+    pub folder: Option<PathBuf>,
+    /// The mirrors in the order given; never empty for a transfer of ours.
+    pub mirrors: Vec<MirrorRecord>,
+    /// The file's size, where known.
+    pub nbytes: Option<Length>,
+    /// The largest size allowed (`--max-filesize`; BOINC's `max_nbytes`).
+    pub max_nbytes: Option<Length>,
+    /// Digests that are law (`--checksum`, BOINC's `md5_cksum`).
+    pub digests: Vec<Expected>,
+    /// Where it stands.
+    pub status: Status,
+    /// Failed passes so far, in this life (BOINC's `num_retries`).
+    pub num_retries: u32,
+    /// Sessions so far, in this life.
+    pub sessions: u32,
+    /// Start of the first session of this life.
+    pub first_request_time: Option<Epoch>,
+    /// The earliest time for a next session.
+    pub next_request_time: Option<Epoch>,
+    /// Time spent in sessions.
+    pub time_so_far: Delay,
+    /// The high-water mark of confirmed bytes (BOINC's `last_bytes_xferred`).
+    pub confirmed: Length,
+    /// The state of the retry policy.
+    pub backoff: Backoff,
+    /// How much of the give-up window is used up: time since the last progress in which something could be tried.
+    pub patience_used: Delay,
+    /// When `patience_used` was last brought up to date.
+    pub patience_at: Option<Epoch>,
+    /// What is known of the file's versions, and which bytes are held.
+    pub dossier: Dossier,
+    /// The latest failures, newest last, at most [`HISTORY`].
+    pub history: Vec<Past>,
+    /// How it ended well, once it has.
+    pub finished: Option<Finished>,
+}
+
+/// How many failures a record remembers.
+pub const HISTORY: usize = 16;
+
+/// One mirror of a transfer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MirrorRecord {
+    /// Where a session starts, every time.
+    pub url: MirrorUrl,
+    /// What this transfer knows of it.
+    pub standing: Standing,
+    /// It has served bytes of this transfer, in this life.
+    pub served: bool,
+    /// Passes in a row in which it answered 404, 410 or 403 after having served.
+    pub missing_passes: u32,
+    /// Whole fetches from it whose digest was wrong.
+    pub corrupt_fetches: u32,
+    /// Not before this time (its Retry-After).
+    pub not_before: Option<Epoch>,
+    /// It failed in the pass that is under way.
+    pub tried: bool,
+}
+
+/// What a transfer thinks of a mirror.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// May be asked.
+    Usable,
+    /// Permanently refused, for this transfer and life.
+    Refused {
+        /// The class of the failure that did it.
+        class: Class,
+        /// What it said, for people.
+        why: String,
+    },
+}
+
+/// Where a transfer stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Not complete: running, or waiting for its time (BOINC's status 0 for a download, 1 for an upload).
+    Pending,
+    /// Not complete, and not to be tried until resumed.
+    Suspended,
+    /// Complete (BOINC's status 1; an upload has `<uploaded/>` too).
+    Done,
+    /// Failed for good.
+    Failed {
+        /// BOINC's error number, negative (boinc.md 1.6).
+        code: i32,
+        /// What is said of it: BOINC's `<error_msg>`.
+        message: String,
+    },
+}
+
+/// One failure of the past.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// When.
+    pub at: Epoch,
+    /// At which mirror, redacted.
+    pub url: String,
+    /// Its class.
+    pub class: Class,
+    /// What it said.
+    pub text: String,
+    /// Bytes held when it happened.
+    pub held: Length,
+}
+
+impl Past {
+    /// A failure as it is remembered.
+    pub fn new(at: Epoch, url: &MirrorUrl, class: Class, failure: &Failure, held: Length) -> Self {
+        Self { at, url: url.redacted(), class, text: failure.to_string(), held }
+    }
+}
+
+/// How a transfer ended well, and the file as it was left: the evidence that a later run compares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// When.
+    pub at: Epoch,
+    /// On what evidence.
+    pub evidence: Evidence,
+    /// Size of the file as written.
+    pub size: Length,
+    /// Its modification time in nanoseconds since the Unix epoch.
+    pub mtime_ns: i128,
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// What a complete file rests on, weakest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Evidence {
+    /// Nothing: the length itself was not told.
+    None,
+    /// The length the server told.
+    Length,
+    /// Bytes of every session compared with those of the one before.
+    Overlap,
+    /// One strong validator from the first byte to the last.
+    Validator,
+    /// A digest of the whole.
+    Digest,
+}
+
+impl Evidence {
+    /// The word for it, in help texts, XML and JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Length => "length",
+            Self::Overlap => "overlap",
+            Self::Validator => "validator",
+            Self::Digest => "digest",
+        }
+    }
+    /// The evidence of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::None, Self::Length, Self::Overlap, Self::Validator, Self::Digest].into_iter().find(|e| e.word() == word)
+    }
+}
+
+impl std::fmt::Display for XferId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl std::fmt::Debug for XferId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "XferId({self})")
+    }
+}

@@ -1,0 +1,1 @@
+//! The client state as bytes.

@@ -1,0 +1,300 @@
+//! The supervisor: one loop that drives machines and hands; no policy of its own.
+//!
+//! [`Job`] and [`Settings`] go in, [`Notice`]s come out while it runs, and a [`Report`] a job at the end.
+
+use std::path::PathBuf;
+
+use crate::core::backoff::Policy;
+use crate::core::digest::Expected;
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::giveup::GiveUpFrom;
+use crate::core::pers_xfer::record::{Evidence, XferId};
+use crate::core::range::Length;
+use crate::core::time::{Delay, Epoch};
+use crate::core::url::{MirrorUrl, Origin};
+use crate::core::verdict::Class;
+
+/// One download that is asked for.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The first URL and its mirrors, in order; at least one.
+    pub urls: Vec<MirrorUrl>,
+    /// Where the file goes.
+    pub target: Target,
+    /// What becomes of a file that stands there and is not ours.
+    pub existing: Existing,
+    /// Digests that are law.
+    pub digests: Vec<Expected>,
+    /// The least evidence that counts as success.
+    pub require: Evidence,
+    /// The largest size allowed.
+    pub max_filesize: Option<Length>,
+    /// Retry policy with its bounds.
+    pub policy: Policy,
+    /// The give-up window.
+    pub give_up: Delay,
+    /// What the window counts from.
+    pub give_up_from: GiveUpFrom,
+    /// Further statuses that count as transient (`--retry-on`).
+    pub retry_on: Vec<u16>,
+    /// May the part file of a failed download stay?
+    pub failed_part: FailedPart,
+    /// The file's modification time when it is done.
+    pub mtime: Mtime,
+}
+
+/// Where a download goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// To this absolute path.
+    File(PathBuf),
+    /// Into this absolute folder, under the name the server gives, else the URL's.
+    ServerNamed(PathBuf),
+}
+
+/// What becomes of a file that stands at the target and is not ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Existing {
+    /// An error that says so.
+    Refuse,
+    /// It is replaced, once the download is whole (`--overwrite`).
+    Overwrite,
+    /// It is kept and the download counts as done (`--no-clobber`).
+    Keep,
+}
+
+/// What becomes of the part file when a transfer fails for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailedPart {
+    /// It stays until `state forget`.
+    Keep,
+    /// It goes at once (`--delete-partial`).
+    Delete,
+}
+
+/// The modification time of a finished file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mtime {
+    /// When it was written.
+    Local,
+    /// The server's Last-Modified (`--remote-time`).
+    Remote,
+}
+
+/// How eagerly data is flushed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sync {
+    /// Data before the final name, and the folder after it; checkpoints on the way.
+    #[default]
+    Full,
+    /// Nothing is flushed: for files that can be had again.
+    None,
+}
+
+/// How long one session may be patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// For a connection.
+    pub connect: Delay,
+    /// For the first byte of an answer.
+    pub first_byte: Delay,
+    /// How long the body may stay below `stall_rate`.
+    pub stall: Delay,
+    /// The least rate, bytes per second.
+    pub stall_rate: u64,
+}
+
+/// How often each mirror is tried before the command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// Until the transfer ends, one way or the other.
+    UntilDone,
+    /// One session a mirror, then the state is saved (`--once`).
+    Once,
+}
+
+/// What holds for all jobs of one run.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The client-state file.
+    pub state_file: PathBuf,
+    /// What the transport needs: proxies, TLS, addresses, user agent.
+    pub net: crate::io::transport::NetSettings,
+    /// The user's headers and credentials.
+    pub credentials: crate::io::transport::Credentials,
+    /// Timeouts of a session.
+    pub patience: Patience,
+    /// How often.
+    pub rounds: Rounds,
+    /// The whole run may take so long, then it stops with exit status 4.
+    pub max_time: Option<Delay>,
+    /// Transfers at once, in all.
+    pub max_transfers: usize,
+    /// Transfers at once, a host.
+    pub max_per_host: usize,
+    /// Bytes per second, all transfers together.
+    pub limit_rate: Option<u64>,
+    /// How eagerly data is flushed.
+    pub sync: Sync,
+}
+
+/// Why a transfer does nothing just now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WaitReason {
+    /// The backoff after a failed pass.
+    Backoff {
+        /// Passes that failed.
+        retries: u32,
+        /// The last failure, for people.
+        last: String,
+    },
+    /// One second between a cut session that made progress and the next.
+    Resuming,
+    /// The server asked to wait.
+    RetryAfter(Origin),
+    /// The host backs off as a whole.
+    Host(Origin),
+    /// Other transfers have the slots.
+    Slot,
+    /// Trouble on this machine.
+    Local(LocalFault),
+    /// A person suspended it.
+    Suspended,
+}
+
+/// Something happened: for bars, plain lines and JSON events.
+#[derive(Clone, Debug)]
+pub enum Notice {
+    /// A transfer was taken up.
+    Accepted {
+        /// Which.
+        id: XferId,
+        /// Its name.
+        name: String,
+        /// Its target, where known.
+        path: Option<PathBuf>,
+        /// Bytes held from before.
+        held: Length,
+        /// Size, where known from before.
+        total: Option<Length>,
+    },
+    /// A session begins.
+    Session {
+        /// Which transfer.
+        id: XferId,
+        /// Its how-manieth, from 1.
+        number: u32,
+        /// Where.
+        url: MirrorUrl,
+        /// Position among the mirrors, from 1, and how many there are.
+        mirror: (usize, usize),
+        /// Bytes held.
+        held: Length,
+    },
+    /// The server named the file, or told its size.
+    Learned {
+        /// Which transfer.
+        id: XferId,
+        /// The target.
+        path: Option<PathBuf>,
+        /// The size.
+        total: Option<Length>,
+    },
+    /// Bytes moved. At most ten a second and transfer.
+    Progress {
+        /// Which transfer.
+        id: XferId,
+        /// Bytes held now.
+        held: Length,
+    },
+    /// The whole file is being checked against its digest.
+    Verifying {
+        /// Which transfer.
+        id: XferId,
+    },
+    /// A session failed; the transfer goes on.
+    Failed {
+        /// Which transfer.
+        id: XferId,
+        /// Where.
+        url: MirrorUrl,
+        /// What happened.
+        failure: Failure,
+        /// What kind of failure that is.
+        class: Class,
+        /// The mirror is refused for this transfer from now on.
+        refused: bool,
+    },
+    /// Something a person should know that is no failure: a mirror dropped, a file that changes, damage set aside.
+    Remark {
+        /// Which transfer, where it is about one.
+        id: Option<XferId>,
+        /// One line, printable.
+        text: String,
+    },
+    /// It waits.
+    Waiting {
+        /// Which transfer.
+        id: XferId,
+        /// For how long from now, where known.
+        delay: Option<Delay>,
+        /// Until when by the wall clock, where known.
+        until: Option<Epoch>,
+        /// Why.
+        reason: WaitReason,
+    },
+    /// It ended, as far as this run goes.
+    Ended(Report),
+}
+
+/// How one job ended in this run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Which transfer.
+    pub id: XferId,
+    /// Its name.
+    pub name: String,
+    /// The first URL.
+    pub url: MirrorUrl,
+    /// The file, where it has a name.
+    pub path: Option<PathBuf>,
+    /// Size, where known.
+    pub total: Option<Length>,
+    /// Bytes held.
+    pub held: Length,
+    /// Bytes received from the network in this run.
+    pub received: Length,
+    /// How.
+    pub ending: Ending,
+}
+
+/// How a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The right file stands under its name.
+    Complete {
+        /// On what evidence.
+        evidence: Evidence,
+    },
+    /// It was there already, and is still what the server has (or was kept by `--no-clobber`, or has the digest).
+    Unchanged {
+        /// On what evidence.
+        evidence: Evidence,
+    },
+    /// Failed for good.
+    Failed {
+        /// Its class.
+        class: Class,
+        /// One line, printable.
+        message: String,
+    },
+    /// Stopped with work left; the state is saved.
+    Stopped {
+        /// The earliest time for the next session, where it waits for one.
+        next: Option<Epoch>,
+        /// Why, printable: the last failure, where there was one.
+        why: String,
+    },
+    /// Trouble on this machine; the state is saved where it can be.
+    Local(LocalFault),
+}

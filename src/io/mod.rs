@@ -1,0 +1,10 @@
+//! The hands: each file owns one kind of effect, and decides nothing.
+
+pub mod clock;
+pub mod durable;
+pub mod entropy;
+pub mod lane;
+pub mod lock;
+pub mod part;
+pub mod state_file;
+pub mod transport;
