@@ -3,13 +3,17 @@
 //! Nothing on this floor knows a clock, randomness of its own, a socket, a file or `async`; `tests/floors.rs` says so.
 
 pub mod backoff;
+pub mod cookies;
 pub mod digest;
 pub mod failure;
 pub mod file_xfer;
 pub mod giveup;
 pub mod hosts;
+pub mod links;
 pub mod machine;
 pub mod name;
+pub mod netrc;
+mod params;
 pub mod pers_xfer;
 pub mod printable;
 pub mod range;
