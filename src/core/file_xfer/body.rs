@@ -205,7 +205,7 @@ impl FileXfer {
         if draft.total.is_none() {
             return Evidence::None;
         }
-        let strong = draft.last_origin.as_ref().and_then(|o| validators_of(draft, o)).is_some_and(|v| v.is_strong());
+        let strong = draft.last_origin.as_ref().and_then(|o| validators_of(draft, o)).is_some_and(|v| v.has_strong());
         match draft.joints {
             Joints::Validator if strong => Evidence::Validator,
             Joints::Overlap => Evidence::Overlap,

@@ -194,7 +194,7 @@ impl FileXfer {
     pub(super) fn sameness(&self, draft: &Draft, head: &AnswerHead, origin: &Origin) -> Sameness {
         let Some(stored) = validators_of(draft, origin) else { return Sameness::Unknown };
         if self.notes(origin).etags_lie {
-            return stored.without_etag().compare(&head.validators.without_etag());
+            return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
         }
         stored.compare(&head.validators)
     }

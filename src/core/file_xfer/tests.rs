@@ -41,7 +41,6 @@ struct World {
     digest: LastWord,
     company: Company,
     revalidate: Option<Draft>,
-    chunk: usize,
 }
 
 impl World {
@@ -53,7 +52,6 @@ impl World {
             digest: LastWord::Joints,
             company: Company::Alone,
             revalidate: None,
-            chunk: 10_000,
         }
     }
 
@@ -535,10 +533,9 @@ proptest! {
 
     /// Whatever servers do with validators, ranges, cuts and versions: what is finished is one version, whole.
     #[test]
-    fn what_is_finished_is_one_version(whims in prop::collection::vec(whim(), 1..40), chunk in 1..70_000usize) {
+    fn what_is_finished_is_one_version(whims in prop::collection::vec(whim(), 1..40)) {
         let versions = [bytes(300 * KIB, 21), bytes(300 * KIB, 22), bytes(350 * KIB, 23)];
         let mut w = World::new();
-        w.chunk = chunk;
         let mut n = 0;
         let hosts = ["http://a/f", "http://b/f"];
         for turn in 0..whims.len() {
