@@ -118,7 +118,9 @@ fn coding(headers: &HeaderMap) -> Option<String> {
     let named: Vec<String> = headers
         .get_all(CONTENT_ENCODING)
         .iter()
-        .flat_map(|v| printable_bytes(v.as_bytes()).split(',').map(|c| c.trim().to_ascii_lowercase()).collect::<Vec<_>>())
+        .flat_map(|v| {
+            printable_bytes(v.as_bytes()).split(',').map(|c| c.trim().to_ascii_lowercase()).collect::<Vec<_>>()
+        })
         .filter(|c| !c.is_empty() && c != "identity")
         .collect();
     (!named.is_empty()).then(|| named.join(", "))

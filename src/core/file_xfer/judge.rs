@@ -39,10 +39,9 @@ impl FileXfer {
             return self.ask_for_the_rest();
         }
         let (first, total) = (Offset::ZERO, head.length());
-        let framed_end = total.map(Length::as_end);
         let receive =
-            Receive { place: self.place, at: first, compare_until: self.draft().held.as_end(), end: framed_end };
-        self.accept(Open { head, origin, receive, first, whole: true, sameness, framed_end, total })
+            Receive { place: self.place, at: first, compare_until: self.draft().held.as_end(), end: total.map(Length::as_end) };
+        self.accept(Open { head, origin, receive, first, whole: true, sameness, total })
     }
 
     /// 206: one range, which counts only if it holds the first byte asked for.
@@ -67,8 +66,8 @@ impl FileXfer {
         let held = self.draft().held.as_end();
         let compare_until = if purpose == Purpose::Probe { range.end.min(held) } else { held };
         let receive = Receive { place: self.place, at: range.start, compare_until, end: Some(range.end) };
-        let (first, framed_end) = (range.start, Some(range.end));
-        self.accept(Open { head, origin, receive, first, whole: false, sameness, framed_end, total })
+        let first = range.start;
+        self.accept(Open { head, origin, receive, first, whole: false, sameness, total })
     }
 
     /// The answer will be read: what it tells of a draft that is still empty is noted now, the rest when it has joined.
@@ -91,7 +90,7 @@ impl FileXfer {
         }
         let text = head.content_range.clone().unwrap_or_default();
         let unreadable = || BadAnswer::ContentRange { text: printable(&text).into_owned() };
-        let Ok(ContentRange::Part { range, total }) = ContentRange::parse(&text) else { return Err(unreadable()) };
+        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(&text) else { return Err(unreadable()) };
         if head.length().is_some_and(|n| n != range.length()) {
             return Err(unreadable());
         }
@@ -179,8 +178,7 @@ impl FileXfer {
     }
 
     fn other_draft_matches(&self, head: &AnswerHead, origin: &Origin) -> bool {
-        self.dossier.rival.is_some()
-            && self.sameness(self.draft_in(other(self.place)), head, origin) == Sameness::Same
+        self.dossier.rival.is_some() && self.sameness(self.draft_in(other(self.place)), head, origin) == Sameness::Same
     }
 
     /// Has this origin never vouched for the draft, while others may still be asked?

@@ -73,8 +73,6 @@ pub(super) struct Open {
     pub(super) whole: bool,
     /// How its validators compare with the draft's.
     pub(super) sameness: Sameness,
-    /// Where the body ends by its framing, if known.
-    pub(super) framed_end: Option<Offset>,
     /// The whole file's length as this answer tells it.
     pub(super) total: Option<Length>,
 }

@@ -47,7 +47,8 @@ impl RangeSet {
 
     /// Holds every byte of the range? (An empty range: yes.)
     pub fn covers(&self, range: ByteRange) -> bool {
-        range.is_empty() || self.run_from(range.start).is_some_and(|run| run.start <= range.start && range.end <= run.end)
+        range.is_empty()
+            || self.run_from(range.start).is_some_and(|run| run.start <= range.start && range.end <= run.end)
     }
 
     /// The first run of missing bytes in a file of this length; `None` when all are held.

@@ -88,10 +88,7 @@ impl ContentRange {
         let mut values = headers.get_all(CONTENT_RANGE).iter();
         let Some(first) = values.next() else { return Ok(None) };
         if values.any(|other| other != first) {
-            return Err(BadContentRange {
-                text: printable_bytes(first.as_bytes()),
-                fault: ContentRangeFault::Several,
-            });
+            return Err(BadContentRange { text: printable_bytes(first.as_bytes()), fault: ContentRangeFault::Several });
         }
         Self::parse(first).map(Some)
     }
