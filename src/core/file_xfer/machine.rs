@@ -6,6 +6,7 @@ use crate::core::file_xfer::{
     AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, Next, Place, Plan, Receive, Step, Unless, Wanted,
 };
 use crate::core::range::{Length, Offset};
+use crate::core::time::Epoch;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::{Sameness, Validators};
 
@@ -113,6 +114,17 @@ impl FileXfer {
     /// The head of the open answer.
     pub fn head(&self) -> Option<&AnswerHead> {
         self.open.as_ref().map(|o| &o.head)
+    }
+
+    /// The whole file's length, as far as the draft at hand or the open answer tells it.
+    pub fn total(&self) -> Option<Length> {
+        self.draft().total.or(self.open.as_ref().and_then(|o| o.total))
+    }
+
+    /// Last-Modified of the draft at hand, as its last origin told it.
+    pub fn last_modified(&self) -> Option<Epoch> {
+        let draft = self.draft();
+        validators_of(draft, draft.last_origin.as_ref()?)?.last_modified
     }
 
     /// What to do after what happened.

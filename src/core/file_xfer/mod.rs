@@ -19,6 +19,7 @@ use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::time::Delay;
 use crate::core::url::{MirrorUrl, Origin};
 
 /// How much of the tail held is asked for again and compared (design 3.3).
@@ -150,6 +151,29 @@ pub struct Plan {
     pub stored_codings: &'static [&'static str],
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
+}
+
+/// How long one session may be patient.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For the first byte of an answer.
+    pub first_byte: Delay,
+    /// How long the body may stay below `stall_rate`.
+    pub stall: Delay,
+    /// The least rate, bytes per second.
+    pub stall_rate: u64,
+}
+
+/// The codings in which a file of this name is stored as sent: those that its ending is (design 3.1).
+pub fn codings_of_name(name: &str) -> &'static [&'static str] {
+    let ending = name.rsplit_once('.').map(|(_, e)| e.to_ascii_lowercase());
+    match ending.as_deref() {
+        Some("gz" | "tgz" | "gzip") => &["gzip", "x-gzip"],
+        Some("br") => &["br"],
+        Some("zst" | "tzst") => &["zstd"],
+        Some("z" | "taz") => &["compress", "x-compress"],
+        _ => &[],
+    }
 }
 
 /// From where on each draft's tail is compared.
