@@ -43,19 +43,19 @@ pub struct Expected {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadDigest {
     /// It is not `ALGORITHM=HEX`.
-    #[error("the checksum {text:?} does not name its algorithm: write it as sha-256=HEX (known are {})", known())]
+    #[error("the checksum \"{text}\" does not name its algorithm: write it as sha-256=HEX (known are {})", known())]
     NoAlgorithm {
         /// The text, made printable.
         text: String,
     },
     /// An algorithm that we do not know.
-    #[error("the checksum algorithm {name:?} is not known; known are {}", known())]
+    #[error("the checksum algorithm \"{name}\" is not known; known are {}", known())]
     UnknownAlgorithm {
         /// Its name, made printable.
         name: String,
     },
     /// A character that is no hex digit.
-    #[error("the {algorithm} checksum {text:?} holds something else than hex digits")]
+    #[error("the {algorithm} checksum \"{text}\" holds something else than hex digits")]
     NotHex {
         /// The algorithm.
         algorithm: Algorithm,
@@ -226,7 +226,7 @@ mod tests {
         );
         assert_eq!(text("sha-256=abc"), "a sha-256 checksum has 64 hex digits, this one has 3");
         assert_eq!(text("md5="), "a md5 checksum has 32 hex digits, this one has 0");
-        assert_eq!(text("md5:xyz\x1b"), "the md5 checksum \"xyz\\\\u{1b}\" holds something else than hex digits");
+        assert_eq!(text("md5:xyz\x1b"), "the md5 checksum \"xyz\\u{1b}\" holds something else than hex digits");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub enum BadSums {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSum {
     /// No entry of that name.
-    #[error("the list has no checksum for {name:?}{}", because(unread))]
+    #[error("the list has no checksum for \"{name}\"{}", because(unread))]
     Missing {
         /// The name, made printable.
         name: String,
@@ -57,7 +57,7 @@ pub enum NoSum {
         unread: Option<String>,
     },
     /// Entries that contradict each other.
-    #[error("the list has several {algorithm} checksums for {name:?}, and they differ")]
+    #[error("the list has several {algorithm} checksums for \"{name}\", and they differ")]
     Ambiguous {
         /// The name, made printable.
         name: String,

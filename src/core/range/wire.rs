@@ -41,7 +41,7 @@ pub enum ContentRange {
 
 /// A Content-Range that cannot be relied on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the Content-Range {text:?} cannot be used: {fault}")]
+#[error("the Content-Range \"{text}\" cannot be used: {fault}")]
 pub struct BadContentRange {
     /// Its text, made printable.
     pub text: String,
@@ -153,13 +153,13 @@ fn number(text: &str) -> Result<u64, ContentRangeFault> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadContentLength {
     /// No number.
-    #[error("the Content-Length {text:?} is no number of bytes")]
+    #[error("the Content-Length \"{text}\" is no number of bytes")]
     NoNumber {
         /// Its text, made printable.
         text: String,
     },
     /// Beyond [`Length::LARGEST_FILE`].
-    #[error("the Content-Length {text:?} is beyond the size of any file")]
+    #[error("the Content-Length \"{text}\" is beyond the size of any file")]
     TooLarge {
         /// Its text, made printable.
         text: String,
