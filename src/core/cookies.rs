@@ -1,7 +1,9 @@
-//! Cookies from a file in the Netscape format (`cookies.txt`), and which of them go to a URL (RFC 6265 5.1.3, 5.1.4, 5.4).
+//! Cookies from a file in the Netscape format (`cookies.txt`), and which of them go to a URL (RFC 6265 5.1.3, 5.1.4,
+//! 5.4).
 //!
-//! Seven fields a line, separated by tabs: domain, whether subdomains count, path, whether TLS is needed, expiry (seconds
-//! since 1970; 0: none), name, value. `#HttpOnly_` before a domain is part of the format; other lines with `#` are comments.
+//! Seven fields a line, separated by tabs: domain, whether subdomains count, path, whether TLS is needed, expiry
+//! (seconds since 1970; 0: none), name, value. `#HttpOnly_` before a domain is part of the format; other lines with
+//! `#` are comments.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -69,8 +71,8 @@ impl Cookies {
         self.all.is_empty()
     }
 
-    /// The text of the Cookie header for a request; `None` where no cookie goes there. Longer paths come first; of cookies
-    /// with the same domain, path and name the last in the file counts.
+    /// The text of the Cookie header for a request; `None` where no cookie goes there. Longer paths come first; of
+    /// cookies with the same domain, path and name the last in the file counts.
     pub fn header_for(&self, url: &MirrorUrl, now: Epoch) -> Option<String> {
         let mut chosen: Vec<&Cookie> = Vec::new();
         for cookie in self.all.iter().filter(|cookie| cookie.goes_to(url)) {
@@ -113,7 +115,8 @@ fn is_address(host: &str) -> bool {
 
 /// RFC 6265 5.1.4: equal, or below.
 fn path_matches(path: &str, of_cookie: &str) -> bool {
-    path.strip_prefix(of_cookie).is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
+    path.strip_prefix(of_cookie)
+        .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
 }
 
 fn read_cookie(line: &str) -> Option<Cookie> {
@@ -125,7 +128,8 @@ fn read_cookie(line: &str) -> Option<Cookie> {
     let expires = fields.next()?.parse::<i64>().ok()?;
     let (name, value) = (fields.next()?, fields.next().unwrap_or_default());
     let domain = domain.strip_prefix('.').unwrap_or(domain).trim_end_matches('.').to_ascii_lowercase();
-    let sound = !domain.is_empty() && !name.is_empty() && !name.contains('=') && fits_header(name) && fits_header(value);
+    let sound =
+        !domain.is_empty() && !name.is_empty() && !name.contains('=') && fits_header(name) && fits_header(value);
     sound.then(|| Cookie {
         domain,
         reach: if subdomains { Reach::Subdomains } else { Reach::HostOnly },
@@ -213,8 +217,14 @@ mod tests {
 
     #[test]
     fn what_has_expired_stays_here() {
-        for (expiry, goes) in [("0", true), ("1001", true), ("1000", false), ("-1", false), ("9223372036854775807", true)] {
-            assert_eq!(header(&line(&format!("h FALSE / FALSE {expiry} a 1")), "http://h/").is_some(), goes, "{expiry}");
+        for (expiry, goes) in
+            [("0", true), ("1001", true), ("1000", false), ("-1", false), ("9223372036854775807", true)]
+        {
+            assert_eq!(
+                header(&line(&format!("h FALSE / FALSE {expiry} a 1")), "http://h/").is_some(),
+                goes,
+                "{expiry}"
+            );
         }
     }
 
@@ -227,7 +237,10 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_cookies_are_counted() {
-        let file = line("h FALSE / FALSE soon a 1") + &line("h FALSE / FALSE 0") + &line(". TRUE / FALSE 0 a 1") + "junk\n"
+        let file = line("h FALSE / FALSE soon a 1")
+            + &line("h FALSE / FALSE 0")
+            + &line(". TRUE / FALSE 0 a 1")
+            + "junk\n"
             + "h\tFALSE\t/\tFALSE\t0\ta\t1; b=2\nh\tFALSE\t/\tFALSE\t0\ta\tx\u{1b}\n"
             + "h\tFALSE\t/\tFALSE\t0\ta=b\tx\n";
         let read = Cookies::parse(&file);

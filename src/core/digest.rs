@@ -1,7 +1,7 @@
 //! Digests that a file must have, as users and servers write them, and which of several is the strongest.
 //!
-//! An algorithm is always named, by the user, by a line, or by the name of a list of checksums; it is never guessed from
-//! the number of digits.
+//! An algorithm is always named, by the user, by a line, or by the name of a list of checksums; it is never guessed
+//! from the number of digits.
 
 mod fields;
 mod sums;
@@ -99,8 +99,8 @@ impl Algorithm {
         }
     }
 
-    /// The higher, the harder to find another file with the same digest. BLAKE3 and SHA-256 are equally hard; BLAKE3 costs
-    /// less and therefore stands above.
+    /// The higher, the harder to find another file with the same digest. BLAKE3 and SHA-256 are equally hard; BLAKE3
+    /// costs less and therefore stands above.
     pub const fn strength(self) -> u8 {
         match self {
             Self::Crc32c => 0,

@@ -1,5 +1,5 @@
-//! Link headers (RFC 8288): other places of the same file (`rel=duplicate`) and descriptions of it (`rel=describedby`), as
-//! mirrors and metalinks are announced in HTTP (RFC 6249).
+//! Link headers (RFC 8288): other places of the same file (`rel=duplicate`) and descriptions of it
+//! (`rel=describedby`), as mirrors and metalinks are announced in HTTP (RFC 6249).
 //!
 //! What a server says here is advice only. A duplicate counts where a digest of the whole file is known (design 3.12);
 //! that is for the caller to see to. The limits that do not depend on it are kept here.
@@ -39,7 +39,8 @@ pub struct Duplicate {
 }
 
 impl Link {
-    /// Has this relation, in any case of letters, and is about the answer itself rather than another resource (`anchor`).
+    /// Has this relation, in any case of letters, and is about the answer itself rather than another resource
+    /// (`anchor`).
     pub fn is_rel(&self, relation: &str) -> bool {
         let words = self.param("rel").unwrap_or_default();
         self.param("anchor").is_none() && words.split_ascii_whitespace().any(|word| word.eq_ignore_ascii_case(relation))
@@ -75,8 +76,8 @@ pub fn links(headers: &HeaderMap) -> Vec<Link> {
     values.flat_map(|value| read_links(&String::from_utf8_lossy(value.as_bytes()))).take(MAX_LINKS).collect()
 }
 
-/// The mirrors that an answer from `base` names, the best first: at most [`MAX_DUPLICATES`], each once, not `base` itself,
-/// without user-info, and from a public host to public hosts only.
+/// The mirrors that an answer from `base` names, the best first: at most [`MAX_DUPLICATES`], each once, not `base`
+/// itself, without user-info, and from a public host to public hosts only.
 pub fn duplicates(headers: &HeaderMap, base: &MirrorUrl) -> Vec<Duplicate> {
     let mut found: Vec<Duplicate> = Vec::new();
     for link in links(headers).iter().filter(|link| link.is_rel("duplicate")) {

@@ -1,8 +1,8 @@
 //! Names of files: those that URLs and servers give, made safe; and those of the files that stand beside a target.
 //!
-//! A name from outside is always one component inside the folder that was chosen, whatever it tries: `../../x`, `C:\x`, a
-//! device of Windows, an invisible mark that turns the ending around, a dot file from a server, 300 bytes. The same text
-//! always gives the same name, so that a resume finds its file.
+//! A name from outside is always one component inside the folder that was chosen, whatever it tries: `../../x`,
+//! `C:\x`, a device of Windows, an invisible mark that turns the ending around, a dot file from a server, 300 bytes.
+//! The same text always gives the same name, so that a resume finds its file.
 
 mod boinc;
 mod disposition;
@@ -33,18 +33,18 @@ pub enum Giver {
     Server,
 }
 
-/// The name of a file that is safe to create inside a folder: one component of UTF-8, at most [`SAFE_MAX`] bytes, and none
-/// of the names of our own part files.
+/// The name of a file that is safe to create inside a folder: one component of UTF-8, at most [`SAFE_MAX`] bytes, and
+/// none of the names of our own part files.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SafeName(String);
 
 impl SafeName {
     /// Makes a name from outside safe; `None` where nothing usable is left of it.
     ///
-    /// Of a path (with either kind of separator) the final component counts. Characters that are not seen become `_`, and
-    /// so do a leading dash (it would be an option to the next command) and, from a server, a leading dot. Blanks around
-    /// and dots at the end go; a name of a device gets a `_` in front; what is too long is cut before its extension and
-    /// marked with the checksum of the whole, so that two long names stay two.
+    /// Of a path (with either kind of separator) the final component counts. Characters that are not seen become `_`,
+    /// and so do a leading dash (it would be an option to the next command) and, from a server, a leading dot. Blanks
+    /// around and dots at the end go; a name of a device gets a `_` in front; what is too long is cut before its
+    /// extension and marked with the checksum of the whole, so that two long names stay two.
     pub fn new(raw: &str, giver: Giver) -> Option<Self> {
         let last = raw.split(['/', '\\']).rev().find(|component| !component.trim().is_empty())?;
         if tidy(&last.replace(is_hidden, "")).is_empty() {
@@ -61,8 +61,8 @@ impl SafeName {
         Some(Self(shortened(name)))
     }
 
-    /// The name that a URL gives: the last component of its path that is not empty, decoded; `index.html` where there is
-    /// none. The query has no part in it.
+    /// The name that a URL gives: the last component of its path that is not empty, decoded; `index.html` where there
+    /// is none. The query has no part in it.
     pub fn from_url(url: &MirrorUrl) -> Self {
         let mut segments = url.secret_url().path().split('/').rev();
         let named = segments.find_map(|segment| Self::new(&decoded(segment), Giver::Url));
@@ -121,10 +121,12 @@ fn shortened(name: String) -> String {
 /// `.gz`, or `.tar.gz` as one; empty where what follows the last dot is too long to be an extension.
 fn extension(name: &str) -> &str {
     const LONGEST: usize = 16;
-    let Some((stem, last)) = name.rsplit_once('.').filter(|(stem, last)| !stem.is_empty() && last.len() < LONGEST) else {
+    let Some((stem, last)) = name.rsplit_once('.').filter(|(stem, last)| !stem.is_empty() && last.len() < LONGEST)
+    else {
         return "";
     };
-    let tar = stem.len().checked_sub(4).and_then(|at| stem.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(".tar"));
+    let tar =
+        stem.len().checked_sub(4).and_then(|at| stem.get(at..)).is_some_and(|end| end.eq_ignore_ascii_case(".tar"));
     &name[name.len() - (1 + last.len() + if tar { 4 } else { 0 })..]
 }
 

@@ -1,8 +1,8 @@
 //! The netrc file: user names and passwords by host, in the format of ftp(1) with the quotes that curl knows.
 //!
-//! Words are separated by blanks and line ends; a word that stands in quotes may hold blanks and `\"`, `\\`, `\n`, `\r`,
-//! `\t`. `#` begins a comment where a keyword could stand. A `macdef` is passed over, up to the next empty line. Words that
-//! are no keyword are passed over too.
+//! Words are separated by blanks and line ends; a word that stands in quotes may hold blanks and `\"`, `\\`, `\n`,
+//! `\r`, `\t`. `#` begins a comment where a keyword could stand. A `macdef` is passed over, up to the next empty line.
+//! Words that are no keyword are passed over too.
 
 use std::fmt;
 
@@ -16,7 +16,9 @@ pub struct Netrc {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadNetrc {
     /// A quote without its end.
-    #[error("line {line}: the quoted value does not end on its line; close it with \" (and write \\\" for a quote inside)")]
+    #[error(
+        "line {line}: the quoted value does not end on its line; close it with \" (and write \\\" for a quote inside)"
+    )]
     OpenQuote {
         /// The line, from 1.
         line: usize,
@@ -104,7 +106,7 @@ impl Reader {
             return Ok(());
         }
         let mut rest = line.trim_start();
-        while !rest.is_empty() && !(self.next == Next::Keyword && rest.starts_with('#')) {
+        while !(rest.is_empty() || self.at_comment(rest)) {
             let word;
             (word, rest) = next_word(rest)?;
             self.word(word);
@@ -114,6 +116,10 @@ impl Reader {
             rest = rest.trim_start();
         }
         Ok(())
+    }
+
+    fn at_comment(&self, rest: &str) -> bool {
+        self.next == Next::Keyword && rest.starts_with('#')
     }
 
     fn word(&mut self, word: String) {

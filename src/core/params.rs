@@ -1,4 +1,5 @@
-//! Parameters of a header field, `; name=value; other="a \"quoted\" value"` (RFC 9110 5.6.6), as servers really write them.
+//! Parameters of a header field, `; name=value; other="a \"quoted\" value"` (RFC 9110 5.6.6), as servers really write
+//! them.
 //!
 //! Nothing is refused here: a stray `;`, a missing value or a quote that never ends gives what can be had. A backslash
 //! counts as an escape only before a quote or another backslash, so that the file paths of careless servers stay paths.

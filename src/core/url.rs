@@ -56,7 +56,8 @@ impl MirrorUrl {
     }
 
     /// The URL that a redirect of status `code` leads to from here. Bytes in it that are no ASCII are tolerated. That
-    /// https is not left for http, that there is an end to redirects, and that none goes in a circle, is the caller's to see to.
+    /// https is not left for http, that there is an end to redirects, and that none goes in a circle, is the caller's
+    /// to see to.
     pub fn join(&self, location: impl AsRef<[u8]>, code: u16) -> Result<Self, RedirectFault> {
         let location = location_text(location.as_ref().trim_ascii());
         let unusable = RedirectFault::NoLocation { code };
@@ -96,9 +97,9 @@ impl MirrorUrl {
         self.0.port().unwrap_or(if self.is_https() { 443 } else { 80 })
     }
 
-    /// Is the host one that anybody on the internet could mean? Addresses of this machine, of private networks and of special
-    /// purpose are not, nor are names without a dot and those of local zones. A public name may still *resolve* to a private
-    /// address: who connects has to look again.
+    /// Is the host one that anybody on the internet could mean? Addresses of this machine, of private networks and of
+    /// special purpose are not, nor are names without a dot and those of local zones. A public name may still
+    /// *resolve* to a private address: who connects has to look again.
     pub fn is_public_host(&self) -> bool {
         public::is_public(self.0.host())
     }
@@ -179,20 +180,27 @@ fn redacted_query(query: &str) -> String {
     query.split('&').map(masked).collect::<Vec<_>>().join("&")
 }
 
-/// The same for a text that is no URL. What a password may hold is not known here, so everything before the last `@` goes.
+/// The same for a text that is no URL. What is user-info there and what query cannot be told for certain, so everything
+/// before the last `@` goes, and everything at all where that stands behind a `?`.
 fn redacted_text(text: &str) -> String {
-    let text = match text.rsplit_once('@') {
-        Some((before, after)) => match before.split_once("://") {
-            Some((scheme, _)) => format!("{scheme}://***@{after}"),
-            None => format!("***@{after}"),
-        },
-        None => text.to_owned(),
+    let (scheme, rest) = split_scheme(text);
+    let rest = match (rest.rfind('@'), rest.find('?')) {
+        (Some(at), Some(query)) if query < at => "***".to_owned(),
+        (Some(at), _) => format!("***{}", &rest[at..]),
+        (None, _) => rest.to_owned(),
     };
-    let text = text.split('#').next().unwrap_or_default();
-    match text.split_once('?') {
-        Some((before, query)) => format!("{before}?{}", redacted_query(query)),
-        None => text.to_owned(),
+    let shown = rest.split('#').next().unwrap_or_default();
+    match shown.split_once('?') {
+        Some((before, query)) => format!("{scheme}{before}?{}", redacted_query(query)),
+        None => format!("{scheme}{shown}"),
     }
+}
+
+/// `https://` and what follows; no scheme where what stands before `://` could be something else.
+fn split_scheme(text: &str) -> (&str, &str) {
+    let end =
+        text.find("://").filter(|end| text[..*end].bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b)));
+    text.split_at(end.map_or(0, |end| end + 3))
 }
 
 impl fmt::Display for Origin {

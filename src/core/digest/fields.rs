@@ -6,8 +6,8 @@
 
 use base64::Engine;
 use base64::alphabet;
-use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use http::HeaderMap;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
@@ -139,7 +139,9 @@ mod tests {
         }
 
         #[test]
-        fn nearly_right_fields_give_right_lengths(text in "(sha-256=|md5=|sha-512=)?:?[A-Za-z0-9+/]{0,90}={0,2}:?(, md5=:?[A-Za-z]{22}==:?)?") {
+        fn nearly_right_fields_give_right_lengths(
+            text in "(sha-256=|md5=|sha-512=)?:?[A-Za-z0-9+/]{0,90}={0,2}:?(, md5=:?[A-Za-z]{22}==:?)?",
+        ) {
             for one in structured(text.as_bytes()).into_iter().chain(old_style(text.as_bytes())) {
                 prop_assert_eq!(one.bytes.len(), one.algorithm.output_len());
             }

@@ -1,5 +1,5 @@
-//! Lists of checksums, SHA256SUMS and its kin: `HEX  NAME`, `HEX *NAME` (GNU, with its `\` escapes), `SHA256 (NAME) = HEX`
-//! (BSD, OpenSSL), or nothing but `HEX`.
+//! Lists of checksums, SHA256SUMS and its kin: `HEX  NAME` and `HEX *NAME` (GNU, with its `\` escapes),
+//! `SHA256 (NAME) = HEX` (BSD, OpenSSL), or nothing but `HEX`.
 //!
 //! Lines that are no entry (comments, the armour of a signature) are passed over; whether the file that is asked for
 //! has an entry is what counts, and if it has none, the first line that could not be read is named.
@@ -32,7 +32,9 @@ struct BadLine {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadSums {
     /// Lines without an algorithm, and no hint from the file's name.
-    #[error("line {line} does not say by which algorithm: name the file like SHA256SUMS, or use lines like `SHA256 (NAME) = HEX`")]
+    #[error(
+        "line {line} does not say by which algorithm: name the list like SHA256SUMS, or write `SHA256 (NAME) = HEX`"
+    )]
     NoAlgorithm {
         /// The first such line, from 1.
         line: usize,
@@ -71,8 +73,8 @@ fn because(unread: &Option<String>) -> String {
 }
 
 impl Algorithm {
-    /// The algorithm that the name of a list tells: `SHA256SUMS`, `disk.img.sha1`, `md5sum.txt`. The ending speaks first;
-    /// otherwise the name must hold that of one algorithm only.
+    /// The algorithm that the name of a list tells: `SHA256SUMS`, `disk.img.sha1`, `md5sum.txt`. The ending speaks
+    /// first; otherwise the name must hold that of one algorithm only.
     pub fn of_list_name(name: &str) -> Option<Self> {
         let name = name.rsplit(['/', '\\']).next().unwrap_or(name).to_ascii_lowercase();
         let ending = name.rsplit_once('.').map(|(_, ending)| ending);
@@ -114,8 +116,8 @@ impl Sums {
         if sums.entries.is_empty() { Err(BadSums::Nothing { unread: sums.unread() }) } else { Ok(sums) }
     }
 
-    /// The checksums of a file, one an algorithm, by its exact relative name, or else by the final component of the name.
-    /// A list that is nothing but one digest is that of any file.
+    /// The checksums of a file, one an algorithm, by its exact relative name, or else by the final component of the
+    /// name. A list that is nothing but one digest is that of any file.
     pub fn find(&self, name: &str) -> Result<Vec<Expected>, NoSum> {
         let exact = normal(name);
         let found = self.matching(|entry| entry == exact);
@@ -195,7 +197,8 @@ fn split_bsd(text: &str) -> Option<(&str, &str, &str)> {
     let (word, name) = head.trim_end().strip_suffix(')')?.split_once('(')?;
     let word = word.trim();
     // Longer ones are digits of the GNU form, before a name with brackets.
-    let is_word = (1..=12).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-/".contains(&b));
+    let is_word =
+        (1..=12).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-/".contains(&b));
     is_word.then(|| (word, name, digits.trim()))
 }
 

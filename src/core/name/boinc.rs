@@ -1,14 +1,16 @@
 //! The `<name>` of a transfer in the client-state file, such that a real BOINC client accepts it too.
 //!
-//! BOINC refuses a name that is empty or contains `..` or `%`, and keeps 255 bytes of it; its parser takes blanks around it
-//! away and knows XML's five escapes only. A name of ours has none of all that, and room for the `~2` that makes it unique.
+//! BOINC refuses a name that is empty or contains `..` or `%`, and keeps 255 bytes of it; its parser takes blanks
+//! around it away and knows XML's five escapes only. A name of ours has none of all that, and room for the `~2` that
+//! makes it unique.
 
 use crate::core::printable::is_hidden;
 
 /// The longest such name, in bytes.
 const LONGEST: usize = 240;
 
-/// The name for a file of this name (or for any other text). Two files may get the same; the state file tells them apart.
+/// The name for a file of this name (or for any other text). Two files may get the same; the state file tells them
+/// apart.
 pub fn boinc_name(file_name: &str) -> String {
     let mut name = String::new();
     for c in file_name.trim().chars() {

@@ -16,8 +16,8 @@ impl SafeName {
         headers.get_all(CONTENT_DISPOSITION).iter().find_map(|value| Self::from_disposition(value.as_bytes()))
     }
 
-    /// The name that a Content-Disposition gives. `filename*` goes before `filename`, wherever it stands; of several the
-    /// first usable one counts. The type (`attachment`, `inline`) may be missing.
+    /// The name that a Content-Disposition gives. `filename*` goes before `filename`, wherever it stands; of several
+    /// the first usable one counts. The type (`attachment`, `inline`) may be missing.
     pub fn from_disposition(value: &[u8]) -> Option<Self> {
         let text = text_of(value);
         let (params, _) = read_params(&text, Until::End);
@@ -43,8 +43,8 @@ fn named<'a>(params: &'a [Param], name: &'a str) -> impl Iterator<Item = &'a str
     params.iter().filter(move |param| param.name == name).map(|param| param.value.as_str())
 }
 
-/// `CHARSET'LANGUAGE'PERCENT-ENCODED`; without the quotes in it, the whole is taken as UTF-8. `None` where the text is not
-/// of its charset, or the charset is another than UTF-8, US-ASCII and ISO-8859-1.
+/// `CHARSET'LANGUAGE'PERCENT-ENCODED`; without the quotes in it, the whole is taken as UTF-8. `None` where the text is
+/// not of its charset, or the charset is another than UTF-8, US-ASCII and ISO-8859-1.
 fn extended_value(value: &str) -> Option<String> {
     let mut parts = value.splitn(3, '\'');
     let (charset, encoded) = match (parts.next(), parts.next(), parts.next()) {
@@ -118,7 +118,8 @@ mod tests {
         ] {
             assert_eq!(name_of(value).as_deref(), Some(want), "{value}");
         }
-        for value in ["", "attachment", "attachment; filename=", "attachment; filename=\"../..\"", "attachment; name=x"] {
+        for value in ["", "attachment", "attachment; filename=", "attachment; filename=\"../..\"", "attachment; name=x"]
+        {
             assert_eq!(name_of(value), None, "{value}");
         }
     }
@@ -130,7 +131,9 @@ mod tests {
         }
 
         #[test]
-        fn whatever_it_says_is_one_component(value in "(?s)attachment; filename\\*?=\"?(UTF-8'')?(%2[ef]|%5c|%00|[./\\\\]|.){0,300}") {
+        fn whatever_it_says_is_one_component(
+            value in "(?s)attachment; filename\\*?=\"?(UTF-8'')?(%2[ef]|%5c|%00|[./\\\\]|.){0,300}",
+        ) {
             if let Some(name) = name_of(&value) {
                 prop_assert!(name != "." && name != ".." && name.len() <= SAFE_MAX);
                 prop_assert!(!name.contains(['/', '\\', '\0']) && !name.starts_with(['.', '-']));

@@ -1,8 +1,9 @@
 //! The files that stand beside a target while it is not complete: `NAME.persxfer-part`, `NAME.persxfer-part2`,
 //! `NAME.persxfer-journal` (design 3.9).
 //!
-//! Two targets never share them. Where the target's name leaves no room for the ending, its end gives way to a checksum of
-//! the whole; a name that itself looks like such a shortened one is shortened too, so that it cannot be met by chance.
+//! Two targets never share them. Where the target's name leaves no room for the ending, its end gives way to a
+//! checksum of the whole; a name that itself looks like such a shortened one is shortened too, so that it cannot be
+//! met by chance.
 
 use std::ffi::{OsStr, OsString};
 

@@ -17,20 +17,18 @@ fn of_url(url: &str) -> String {
 
 #[test]
 fn ordinary_names_stay() {
-    for name in ["x", "file.tar.gz", "my file (1).txt", "Größe 文件.pdf", "a..b", "x~1", "100%.txt", "a:b", "COM10", "Contact"] {
+    for name in
+        ["x", "file.tar.gz", "my file (1).txt", "Größe 文件.pdf", "a..b", "x~1", "100%.txt", "a:b", "COM10", "Contact"]
+    {
         assert_eq!(server(name).as_deref(), Some(name));
     }
 }
 
 #[test]
 fn one_component_is_left_of_a_path() {
-    for (raw, want) in [
-        ("/etc/passwd", "passwd"),
-        ("..\\..\\x.dll", "x.dll"),
-        ("a/b\\c", "c"),
-        ("dir/", "dir"),
-        ("dir/ /", "dir"),
-    ] {
+    for (raw, want) in
+        [("/etc/passwd", "passwd"), ("..\\..\\x.dll", "x.dll"), ("a/b\\c", "c"), ("dir/", "dir"), ("dir/ /", "dir")]
+    {
         assert_eq!(server(raw).as_deref(), Some(want), "{raw:?}");
     }
     for raw in ["", ".", "..", "...", "a/..", "/", "\\", " ", ". .", "\0", "\u{202e}", "\u{feff}\u{200b}."] {
@@ -163,7 +161,9 @@ fn check(name: &str) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn whatever_comes_is_safe(raw in "(?s)(CON|\\.\\.|[./\\\\ -]|.){0,8}(.{0,300})(\\.persxfer-part|\\.tar\\.gz|[. ])?") {
+    fn whatever_comes_is_safe(
+        raw in "(?s)(CON|\\.\\.|[./\\\\ -]|.){0,8}(.{0,300})(\\.persxfer-part|\\.tar\\.gz|[. ])?",
+    ) {
         for giver in [Giver::Url, Giver::Server] {
             if let Some(name) = SafeName::new(&raw, giver) {
                 check(name.as_str())?;

@@ -47,7 +47,8 @@ impl RangeSet {
 
     /// Holds every byte of the range? (An empty range: yes.)
     pub fn covers(&self, range: ByteRange) -> bool {
-        range.is_empty() || self.run_from(range.start).is_some_and(|run| run.start <= range.start && range.end <= run.end)
+        range.is_empty()
+            || self.run_from(range.start).is_some_and(|run| run.start <= range.start && range.end <= run.end)
     }
 
     /// The first run of missing bytes in a file of this length; `None` when all are held.
@@ -178,7 +179,10 @@ mod tests {
         }
 
         #[test]
-        fn gaps_of_a_shorter_file_stay_inside_it(ranges in prop::collection::vec((0..SIZE, 0..=SIZE), 0..8), total in 0..SIZE) {
+        fn gaps_of_a_shorter_file_stay_inside_it(
+            ranges in prop::collection::vec((0..SIZE, 0..=SIZE), 0..8),
+            total in 0..SIZE,
+        ) {
             let set: RangeSet = ranges.into_iter().map(|(start, end)| range(start, end)).collect();
             let gaps: RangeSet = set.gaps(Length(total)).collect();
             for at in 0..SIZE {

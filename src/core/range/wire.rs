@@ -1,7 +1,7 @@
 //! The header texts that carry ranges and lengths: Range, Content-Range and Content-Length (RFC 9110 14.2, 14.4, 8.6).
 //!
-//! What is written here is exact; what is read is taken with the slips that servers make, as long as only one reading is
-//! possible (`bytes=0-99/100`, blanks, another case of the unit), and refused otherwise.
+//! What is written here is exact; what is read is taken with the slips that servers make, as long as only one reading
+//! is possible (`bytes=0-99/100`, blanks, another case of the unit), and refused otherwise.
 
 use std::str;
 
@@ -16,7 +16,8 @@ pub fn range_from(start: Offset) -> String {
     format!("bytes={start}-")
 }
 
-/// The text of a Range header that asks for these bytes: `bytes=A-B`. None for an empty range, which cannot be asked for.
+/// The text of a Range header that asks for these bytes: `bytes=A-B`. None for an empty range, which cannot be asked
+/// for.
 pub fn range_of(range: ByteRange) -> Option<String> {
     let last = range.end.back(Length(1));
     (!range.is_empty()).then(|| format!("bytes={}-{last}", range.start))
@@ -88,10 +89,7 @@ impl ContentRange {
         let mut values = headers.get_all(CONTENT_RANGE).iter();
         let Some(first) = values.next() else { return Ok(None) };
         if values.any(|other| other != first) {
-            return Err(BadContentRange {
-                text: printable_bytes(first.as_bytes()),
-                fault: ContentRangeFault::Several,
-            });
+            return Err(BadContentRange { text: printable_bytes(first.as_bytes()), fault: ContentRangeFault::Several });
         }
         Self::parse(first).map(Some)
     }
@@ -335,7 +333,9 @@ mod tests {
         }
 
         #[test]
-        fn nearly_right_texts_keep_the_invariants(text in "(bytes|Bytes|octets)?[ =]{0,2}[0-9]{0,21}[- ]{0,2}[0-9*]{0,21}/[0-9*]{0,21}") {
+        fn nearly_right_texts_keep_the_invariants(
+            text in "(bytes|Bytes|octets)?[ =]{0,2}[0-9]{0,21}[- ]{0,2}[0-9*]{0,21}/[0-9*]{0,21}",
+        ) {
             if let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(&text) {
                 prop_assert!(!range.is_empty());
                 prop_assert!(total.is_none_or(|total| range.end <= total.as_end()));

@@ -1,4 +1,5 @@
-//! Which hosts are public: neither this machine, nor a private network, nor set aside (the IANA special-purpose registries).
+//! Which hosts are public: neither this machine, nor a private network, nor set aside (the IANA special-purpose
+//! registries).
 //!
 //! A server may name mirrors of a file; it must not make us talk to the printer beside us.
 
@@ -21,7 +22,7 @@ pub(super) fn is_public(host: Option<Host<&str>>) -> bool {
 fn public_name(name: &str) -> bool {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     let within = |zone: &str| name.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    name.contains('.') && !LOCAL_ZONES.iter().any(|zone| within(&zone))
+    name.contains('.') && !LOCAL_ZONES.iter().any(|zone| within(zone))
 }
 
 fn public_v4(address: Ipv4Addr) -> bool {

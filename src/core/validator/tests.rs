@@ -120,7 +120,8 @@ fn all_three_forms_of_a_date_are_read() {
     assert_eq!(read_http_date(MODIFIED), at);
     assert_eq!(read_http_date("Sunday, 06-Nov-94 08:49:37 GMT"), at);
     assert_eq!(read_http_date(" Sun Nov  6 08:49:37 1994 "), at);
-    for text in ["", "0", "soon", "Sun, 06 Nov 1994", "Mon, 06 Nov 1994 08:49:37 GMT", "Wed, 31 Dec 1969 23:59:59 GMT"] {
+    for text in ["", "0", "soon", "Sun, 06 Nov 1994", "Mon, 06 Nov 1994 08:49:37 GMT", "Wed, 31 Dec 1969 23:59:59 GMT"]
+    {
         assert_eq!(read_http_date(text), None, "{text:?}");
     }
     assert_eq!(http_date(Epoch::from_secs(-1)), None);
@@ -142,7 +143,9 @@ proptest! {
     }
 
     #[test]
-    fn any_nearly_right_date_may_come(text in "(Sun|Mon|Sunday),? [0-9]{1,2}[ -](Nov|Feb|Dec)[ -][0-9]{2,4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT") {
+    fn any_nearly_right_date_may_come(
+        text in "(Sun|Mon|Sunday),? [0-9]{1,2}[ -](Nov|Feb|Dec)[ -][0-9]{2,4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT",
+    ) {
         if let Some(at) = read_http_date(&text) {
             prop_assert!(http_date(at).is_some());
         }

@@ -83,7 +83,8 @@ fn an_algorithm_is_never_guessed() {
 fn a_missing_name_tells_of_unreadable_lines() {
     let sums = md5_list(&format!("{A}  x\n{SHA1}  y\n"));
     let missing = sums.find("y").expect_err("unreadable").to_string();
-    let why = "the list has no checksum for \"y\" (line 2 cannot be read: a md5 checksum has 32 hex digits, this one has 40)";
+    let why =
+        "the list has no checksum for \"y\" (line 2 cannot be read: a md5 checksum has 32 hex digits, this one has 40)";
     assert_eq!(missing, why);
 }
 
@@ -110,7 +111,9 @@ proptest! {
     }
 
     #[test]
-    fn nearly_right_lists(text in "(\\\\?(MD5 ?\\()?[0-9a-f]{8}[ *\\\\n()=]{0,3}[x./\\\\]{0,4}(\\) ?= ?[0-9a-f]{0,32})?\n){1,6}") {
+    fn nearly_right_lists(
+        text in "(\\\\?(MD5 ?\\()?[0-9a-f]{8}[ *\\\\n()=]{0,3}[x./\\\\]{0,4}(\\) ?= ?[0-9a-f]{0,32})?\n){1,6}",
+    ) {
         if let Ok(sums) = Sums::parse(text.as_bytes(), Some(Algorithm::Crc32c)) {
             let _ = sums.find("x");
         }
