@@ -46,8 +46,8 @@ impl Offset {
 impl Length {
     /// No bytes.
     pub const ZERO: Self = Self(0);
-    /// The largest size that a server may state: 4 EiB. No file comes near it; what lies beyond is a server's way to say
-    /// "unknown" (2^63 - 1, 2^64 - 1), or an attempt at an overflow.
+    /// The largest size that a server may state: 4 EiB. No file comes near it; what lies beyond is a server's way to
+    /// say "unknown" (2^63 - 1, 2^64 - 1), or an attempt at an overflow.
     pub const LARGEST_FILE: Self = Self(1 << 62);
     /// The position where a file of this length ends.
     pub const fn as_end(self) -> Offset {

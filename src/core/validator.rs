@@ -1,11 +1,11 @@
 //! Validators: what a server says about the identity of a version of a file, and when two of them name the same one.
 //!
-//! RFC 9110 8.8. A strong ETag identifies bytes. Last-Modified counts as strong only where 8.8.2.2 lets it: the answer's
-//! own Date is at least a minute later. A weak ETag proves nothing about bytes and is never sent.
+//! RFC 9110 8.8. A strong ETag identifies bytes. Last-Modified counts as strong only where 8.8.2.2 lets it: the
+//! answer's own Date is at least a minute later. A weak ETag proves nothing about bytes and is never sent.
 //!
-//! Servers make slips. A tag without quotes, or with something else in it than RFC 9110 8.8.3 allows, is taken as a weak
-//! one: when it differs, that is told; when it is equal, it proves nothing; it is never sent, for a server would read it as
-//! a date. An empty tag (`""`) and a header that stands there twice with other texts count as none.
+//! Servers make slips. A tag without quotes, or with something else in it than RFC 9110 8.8.3 allows, is taken as a
+//! weak one: when it differs, that is told; when it is equal, it proves nothing; it is never sent, for a server would
+//! read it as a date. An empty tag (`""`) and a header that stands there twice with other texts count as none.
 
 use std::fmt;
 use std::str;
@@ -19,8 +19,8 @@ use crate::core::file_xfer::dossier::IfRange;
 use crate::core::printable::is_hidden;
 use crate::core::time::{Delay, Epoch};
 
-/// How much later than Last-Modified an answer's Date must be, that no second change in the same second (or a clock that
-/// is a little off) can hide behind it (RFC 9110 8.8.2.2).
+/// How much later than Last-Modified an answer's Date must be, that no second change in the same second (or a clock
+/// that is a little off) can hide behind it (RFC 9110 8.8.2.2).
 const SETTLED: Delay = Delay::from_secs(60);
 
 /// A longer tag counts as none: it would be carried in every record and request.
@@ -58,8 +58,8 @@ pub enum Sameness {
 }
 
 impl ETag {
-    /// Reads a tag as it stands in a header, or as its `Display` wrote it. `None` for an empty one, one that could not be
-    /// shown or stored (controls), or one of more than 1024 bytes.
+    /// Reads a tag as it stands in a header, or as its `Display` wrote it. `None` for an empty one, one that could not
+    /// be shown or stored (controls), or one of more than 1024 bytes.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (weak, opaque) = match text.strip_prefix("W/").or_else(|| text.strip_prefix("w/")) {
@@ -120,7 +120,8 @@ impl Validators {
         self.etag.as_ref().filter(|tag| tag.is_strong())
     }
 
-    /// Last-Modified, where it counts as strong: the answer's own Date is at least a minute later. Without a Date it does not.
+    /// Last-Modified, where it counts as strong: the answer's own Date is at least a minute later. Without a Date it
+    /// does not.
     pub fn strong_date(&self) -> Option<Epoch> {
         self.last_modified.filter(|modified| self.date.is_some_and(|date| date >= *modified + SETTLED))
     }
@@ -130,8 +131,9 @@ impl Validators {
         self.strong_etag().is_some() || self.strong_date().is_some()
     }
 
-    /// The text to send in If-Range. RFC 9110 13.1.5 would have a date sent only where there is no tag at all; here it is
-    /// sent beside a weak tag as well, and after a strong one has proved to be broken: what comes back is compared anyway.
+    /// The text to send in If-Range. RFC 9110 13.1.5 would have a date sent only where there is no tag at all; here it
+    /// is sent beside a weak tag as well, and after a strong one has proved to be broken: what comes back is compared
+    /// anyway.
     pub fn if_range(&self, mode: IfRange) -> Option<String> {
         match mode {
             IfRange::Best => self.strong_etag().map(ETag::to_string).or_else(|| self.strong_date_text()),
@@ -140,8 +142,8 @@ impl Validators {
         }
     }
 
-    /// The condition under which a finished file need not be sent again: by a strong validator only, for an answer of 304 to
-    /// a weak one would prove nothing about the bytes. `None`: it has to be asked for plainly.
+    /// The condition under which a finished file need not be sent again: by a strong validator only, for an answer of
+    /// 304 to a weak one would prove nothing about the bytes. `None`: it has to be asked for plainly.
     pub fn unless(&self) -> Option<Unless> {
         let tag = self.strong_etag().map(|tag| Unless::Match(tag.to_string()));
         tag.or_else(|| self.strong_date_text().map(Unless::ModifiedSince))

@@ -179,7 +179,10 @@ mod tests {
         }
 
         #[test]
-        fn gaps_of_a_shorter_file_stay_inside_it(ranges in prop::collection::vec((0..SIZE, 0..=SIZE), 0..8), total in 0..SIZE) {
+        fn gaps_of_a_shorter_file_stay_inside_it(
+            ranges in prop::collection::vec((0..SIZE, 0..=SIZE), 0..8),
+            total in 0..SIZE,
+        ) {
             let set: RangeSet = ranges.into_iter().map(|(start, end)| range(start, end)).collect();
             let gaps: RangeSet = set.gaps(Length(total)).collect();
             for at in 0..SIZE {

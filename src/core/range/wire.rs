@@ -1,7 +1,7 @@
 //! The header texts that carry ranges and lengths: Range, Content-Range and Content-Length (RFC 9110 14.2, 14.4, 8.6).
 //!
-//! What is written here is exact; what is read is taken with the slips that servers make, as long as only one reading is
-//! possible (`bytes=0-99/100`, blanks, another case of the unit), and refused otherwise.
+//! What is written here is exact; what is read is taken with the slips that servers make, as long as only one reading
+//! is possible (`bytes=0-99/100`, blanks, another case of the unit), and refused otherwise.
 
 use std::str;
 
@@ -16,7 +16,8 @@ pub fn range_from(start: Offset) -> String {
     format!("bytes={start}-")
 }
 
-/// The text of a Range header that asks for these bytes: `bytes=A-B`. None for an empty range, which cannot be asked for.
+/// The text of a Range header that asks for these bytes: `bytes=A-B`. None for an empty range, which cannot be asked
+/// for.
 pub fn range_of(range: ByteRange) -> Option<String> {
     let last = range.end.back(Length(1));
     (!range.is_empty()).then(|| format!("bytes={}-{last}", range.start))
@@ -41,7 +42,7 @@ pub enum ContentRange {
 
 /// A Content-Range that cannot be relied on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the Content-Range {text:?} cannot be used: {fault}")]
+#[error("the Content-Range \"{text}\" cannot be used: {fault}")]
 pub struct BadContentRange {
     /// Its text, made printable.
     pub text: String,
@@ -150,13 +151,13 @@ fn number(text: &str) -> Result<u64, ContentRangeFault> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadContentLength {
     /// No number.
-    #[error("the Content-Length {text:?} is no number of bytes")]
+    #[error("the Content-Length \"{text}\" is no number of bytes")]
     NoNumber {
         /// Its text, made printable.
         text: String,
     },
     /// Beyond [`Length::LARGEST_FILE`].
-    #[error("the Content-Length {text:?} is beyond the size of any file")]
+    #[error("the Content-Length \"{text}\" is beyond the size of any file")]
     TooLarge {
         /// Its text, made printable.
         text: String,
@@ -332,7 +333,9 @@ mod tests {
         }
 
         #[test]
-        fn nearly_right_texts_keep_the_invariants(text in "(bytes|Bytes|octets)?[ =]{0,2}[0-9]{0,21}[- ]{0,2}[0-9*]{0,21}/[0-9*]{0,21}") {
+        fn nearly_right_texts_keep_the_invariants(
+            text in "(bytes|Bytes|octets)?[ =]{0,2}[0-9]{0,21}[- ]{0,2}[0-9*]{0,21}/[0-9*]{0,21}",
+        ) {
             if let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(&text) {
                 prop_assert!(!range.is_empty());
                 prop_assert!(total.is_none_or(|total| range.end <= total.as_end()));

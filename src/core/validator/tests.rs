@@ -143,7 +143,9 @@ proptest! {
     }
 
     #[test]
-    fn any_nearly_right_date_may_come(text in "(Sun|Mon|Sunday),? [0-9]{1,2}[ -](Nov|Feb|Dec)[ -][0-9]{2,4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT") {
+    fn any_nearly_right_date_may_come(
+        text in "(Sun|Mon|Sunday),? [0-9]{1,2}[ -](Nov|Feb|Dec)[ -][0-9]{2,4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT",
+    ) {
         if let Some(at) = read_http_date(&text) {
             prop_assert!(http_date(at).is_some());
         }
