@@ -1,1 +1,1 @@
-//! hosts
+//! Hosts: what is known of each host and direction.
