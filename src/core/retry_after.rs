@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn seconds_are_read_and_huge_ones_saturate() {
-        for (value, secs) in [("0", 0), ("2", 2), ("120", 120), (" 7\t", 7), ("007", 7), ("9999999999", 9_999_999_999)] {
+        for (value, secs) in [("0", 0), ("2", 2), ("120", 120), (" 7\t", 7), ("007", 7), ("9999999999", 9_999_999_999)]
+        {
             assert_eq!(read(value), Some(Delay::from_secs(secs)), "{value}");
         }
         assert_eq!(read(&"9".repeat(30)), Some(Delay::MAX));
@@ -89,8 +90,24 @@ mod tests {
     #[test]
     fn nonsense_is_as_if_it_were_not_there() {
         for value in [
-            "", " ", "soon", "-1", "-120", "+5", "1.5", "1e3", "5s", "120, 60", "0x10", "NaN", "٣", "1 2", "Thu, 99 Foo 2099",
-            "Thu, 01 Jan 1970 00:00:00 GMT", "Sun, 06 Nov 1994 08:49:36 GMT", "Sun, 06 Nov 1994 08:49:37 GMT",
+            "",
+            " ",
+            "soon",
+            "-1",
+            "-120",
+            "+5",
+            "1.5",
+            "1e3",
+            "5s",
+            "120, 60",
+            "0x10",
+            "NaN",
+            "٣",
+            "1 2",
+            "Thu, 99 Foo 2099",
+            "Thu, 01 Jan 1970 00:00:00 GMT",
+            "Sun, 06 Nov 1994 08:49:36 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT",
             "2099-01-01T00:00:00Z",
         ] {
             assert_eq!(read(value), None, "{value:?}");

@@ -62,8 +62,14 @@ pub enum Why {
 }
 
 /// Units of time in microseconds, largest first.
-const TIMES: [(&str, u64); 6] =
-    [("w", 604_800_000_000), ("d", 86_400_000_000), ("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)];
+const TIMES: [(&str, u64); 6] = [
+    ("w", 604_800_000_000),
+    ("d", 86_400_000_000),
+    ("h", 3_600_000_000),
+    ("m", 60_000_000),
+    ("s", 1_000_000),
+    ("ms", 1_000),
+];
 
 /// The letters of sizes: powers of 1024, from the first on. As curl's; an `e` would look like an exponent.
 const LETTERS: [char; 5] = ['k', 'm', 'g', 't', 'p'];
@@ -125,7 +131,11 @@ pub fn human_bytes(bytes: Length) -> String {
         .find(|(_, unit)| rounded(bytes.0, *unit) < 1024)
         .unwrap_or(("EiB", 1 << 60));
     let tenths = (u128::from(bytes.0) * 10 + u128::from(unit / 2)) / u128::from(unit);
-    if tenths < 1_000 { format!("{}.{} {name}", tenths / 10, tenths % 10) } else { format!("{} {name}", rounded(bytes.0, unit)) }
+    if tenths < 1_000 {
+        format!("{}.{} {name}", tenths / 10, tenths % 10)
+    } else {
+        format!("{} {name}", rounded(bytes.0, unit))
+    }
 }
 
 /// A rate for people: `1.4 MiB/s`.
@@ -227,7 +237,11 @@ impl<'a> Number<'a> {
             return Ok((Self { whole, fraction: None }, rest));
         };
         let (fraction, rest) = digits(behind);
-        if fraction.is_empty() { Err(Why::Unit(format!(".{rest}"))) } else { Ok((Self { whole, fraction: Some(fraction) }, rest)) }
+        if fraction.is_empty() {
+            Err(Why::Unit(format!(".{rest}")))
+        } else {
+            Ok((Self { whole, fraction: Some(fraction) }, rest))
+        }
     }
 
     /// The product with a unit, rounded down; `None` where it cannot be counted.

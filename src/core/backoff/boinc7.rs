@@ -41,7 +41,10 @@ mod tests {
             assert!(draws.iter().all(|d| (low..=high).contains(d)), "after {n}");
             // And they are used to their ends.
             let edge = high.saturating_sub(low).mul_f64(0.02);
-            assert!(draws.iter().any(|d| *d < low.saturating_add(edge)) && draws.iter().any(|d| *d > high.saturating_sub(edge)));
+            assert!(
+                draws.iter().any(|d| *d < low.saturating_add(edge))
+                    && draws.iter().any(|d| *d > high.saturating_sub(edge))
+            );
         }
     }
 }

@@ -59,7 +59,10 @@ mod tests {
             let high = low.mul_f64(if n < 6 { 1.20 } else { 1.25 });
             let draws = draws_after("ladder", n);
             assert!(draws.iter().all(|d| (low..high).contains(d)), "failure {n}");
-            assert!(draws.iter().any(|d| *d > low.saturating_add(high.saturating_sub(low).mul_f64(0.9))), "no jitter on {n}");
+            assert!(
+                draws.iter().any(|d| *d > low.saturating_add(high.saturating_sub(low).mul_f64(0.9))),
+                "no jitter on {n}"
+            );
         }
     }
 

@@ -131,11 +131,7 @@ fn base(text: &str) -> Result<u64, BadPolicy> {
     text.parse().ok().filter(|seconds| *seconds <= INT_MAX).ok_or_else(bad)
 }
 
-fn plain<'a>(
-    kind: Kind,
-    policy: &'static str,
-    mut options: impl Iterator<Item = &'a str>,
-) -> Result<Kind, BadPolicy> {
+fn plain<'a>(kind: Kind, policy: &'static str, mut options: impl Iterator<Item = &'a str>) -> Result<Kind, BadPolicy> {
     match options.next() {
         None => Ok(kind),
         Some(option) => Err(unknown(policy, option, "it has none")),
@@ -153,8 +149,16 @@ mod tests {
     #[test]
     fn every_form_reads_and_prints_as_itself() {
         for text in [
-            "boinc", "boinc:exact", "boinc-7", "tor", "tor:base=6", "tor:base=2147483647", "tor:spec", "tor:spec:base=60",
-            "ladder", "ranged",
+            "boinc",
+            "boinc:exact",
+            "boinc-7",
+            "tor",
+            "tor:base=6",
+            "tor:base=2147483647",
+            "tor:spec",
+            "tor:spec:base=60",
+            "ladder",
+            "ranged",
         ] {
             assert_eq!(Policy::parse(text).expect(text).to_string(), text);
         }
@@ -170,8 +174,15 @@ mod tests {
             assert_eq!(error(text), BadPolicy::Name { name: text.to_owned() });
         }
         for (text, option) in [
-            ("boinc:letter", "letter"), ("boinc:", ""), ("boinc:exact=1", "exact=1"), ("boinc-7:exact", "exact"),
-            ("tor:base", "base"), ("tor:spec=1", "spec=1"), ("tor:cap=9", "cap=9"), ("ladder:x", "x"), ("ranged:a:b", "a"),
+            ("boinc:letter", "letter"),
+            ("boinc:", ""),
+            ("boinc:exact=1", "exact=1"),
+            ("boinc-7:exact", "exact"),
+            ("tor:base", "base"),
+            ("tor:spec=1", "spec=1"),
+            ("tor:cap=9", "cap=9"),
+            ("ladder:x", "x"),
+            ("ranged:a:b", "a"),
         ] {
             assert!(matches!(error(text), BadPolicy::Option { option: found, .. } if found == option), "{text}");
         }
@@ -202,7 +213,10 @@ mod tests {
         assert!(bounded(Some(2_000), Some(2_000)).is_ok());
         assert_eq!(bounded(Some(0), None).expect("bounds").shortest(), Delay::from_millis(1));
         assert_eq!(
-            Policy::default().with_bounds(Some(Delay::from_mins(5)), Some(Delay::from_mins(1))).expect_err("bad").to_string(),
+            Policy::default()
+                .with_bounds(Some(Delay::from_mins(5)), Some(Delay::from_mins(1)))
+                .expect_err("bad")
+                .to_string(),
             "--min-delay (5 min) is longer than --max-delay (1 min)"
         );
     }

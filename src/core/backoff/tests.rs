@@ -47,7 +47,8 @@ fn the_bounds_are_the_documented_ones() {
 #[test]
 fn a_bound_of_the_policys_own_gives_way_to_one_that_is_given() {
     let bounds = |min: Option<u64>, max: Option<u64>| {
-        let bounded = Policy::default().with_bounds(min.map(Delay::from_secs), max.map(Delay::from_secs)).expect("bounds");
+        let bounded =
+            Policy::default().with_bounds(min.map(Delay::from_secs), max.map(Delay::from_secs)).expect("bounds");
         (bounded.shortest().as_secs(), bounded.longest().as_secs())
     };
     assert_eq!(bounds(None, Some(10)), (5, 10));
@@ -100,13 +101,8 @@ fn what_was_drawn_is_stored() {
 
 fn bounds() -> impl Strategy<Value = (Option<Delay>, Option<Delay>)> {
     let span = || {
-        prop_oneof![
-            0_u64..5_000_000,
-            (0_u64..100_000).prop_map(|s| s * 1_000_000),
-            any::<u64>(),
-            Just(u64::MAX)
-        ]
-        .prop_map(Delay::from_micros)
+        prop_oneof![0_u64..5_000_000, (0_u64..100_000).prop_map(|s| s * 1_000_000), any::<u64>(), Just(u64::MAX)]
+            .prop_map(Delay::from_micros)
     };
     (proptest::option::of(span()), proptest::option::of(span()))
 }

@@ -59,7 +59,7 @@ fn what_is_no_duration() {
         assert_eq!(duration_error(text), Why::Order, "{text}");
     }
     assert_eq!(duration_error("1.5h30m"), Why::Fraction);
-    for text in ["99999999999999999999s", "30500569w", "18446744073709551615ms", "30500568w6d"] {
+    for text in ["99999999999999999999s", "30500569w", "18446744073709551615ms", "30500568w6d9h"] {
         assert_eq!(duration_error(text), Why::TooLarge, "{text}");
     }
 }

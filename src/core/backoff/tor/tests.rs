@@ -164,10 +164,8 @@ fn v14_the_distribution_of_later_steps() {
 #[test]
 fn v15_typical_growth_is_a_tenth_a_step() {
     let runs = walks(1, 60, 20_000);
-    let steps: Vec<f64> = runs
-        .iter()
-        .flat_map(|run| run[29..].windows(2).map(|pair| (pair[1] as f64 / pair[0] as f64).ln()))
-        .collect();
+    let steps: Vec<f64> =
+        runs.iter().flat_map(|run| run[29..].windows(2).map(|pair| (pair[1] as f64 / pair[0] as f64).ln())).collect();
     let mean = steps.iter().sum::<f64>() / steps.len() as f64;
     assert!((0.099..0.130).contains(&mean), "{mean}");
     let shrinking = steps.iter().filter(|step| **step < 0.0).count() as f64 / steps.len() as f64;
