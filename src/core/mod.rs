@@ -9,6 +9,7 @@ pub mod file_xfer;
 pub mod giveup;
 pub mod hosts;
 pub mod machine;
+pub mod mirrors;
 pub mod name;
 pub mod pers_xfer;
 pub mod printable;
