@@ -1,0 +1,1 @@
+//! TLS, with certificates made by `openssl` where it is there.
