@@ -3,6 +3,7 @@
 mod bodies;
 mod fields;
 mod heads;
+mod http2;
 mod over_tls;
 mod proxies;
 mod server;
