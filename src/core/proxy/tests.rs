@@ -20,7 +20,8 @@ fn each_scheme_has_its_variable_and_all_proxy_fills_the_gap() {
     let rules = ProxyRules::from_env(env(&[("http_proxy", "one:3128"), ("ALL_PROXY", "socks5h://two")])).unwrap();
     assert_eq!(through(&rules, "http://example.org/").as_deref(), Some("http://one:3128"));
     assert_eq!(through(&rules, "https://example.org/").as_deref(), Some("socks5h://two:1080"));
-    let rules = ProxyRules::from_env(env(&[("HTTPS_PROXY", "https://upper"), ("https_proxy", "https://lower")])).unwrap();
+    let rules =
+        ProxyRules::from_env(env(&[("HTTPS_PROXY", "https://upper"), ("https_proxy", "https://lower")])).unwrap();
     assert_eq!(through(&rules, "https://example.org/").as_deref(), Some("https://lower:443"));
     assert_eq!(through(&rules, "http://example.org/"), None);
 }

@@ -57,11 +57,15 @@ pub enum LocationTrust {
 
 /// Looks up a host, and a user where the URL names one.
 #[derive(Clone)]
-pub struct Netrc(Arc<dyn Fn(&str, Option<&str>) -> Option<Login> + Send + Sync>);
+pub struct Netrc(Arc<NetrcLookUp>);
+
+type NetrcLookUp = dyn Fn(&str, Option<&str>) -> Option<Login> + Send + Sync;
 
 /// Gives the text of the Cookie header for a URL at a time.
 #[derive(Clone)]
-pub struct Cookies(Arc<dyn Fn(&MirrorUrl, Epoch) -> Option<String> + Send + Sync>);
+pub struct Cookies(Arc<CookieJar>);
+
+type CookieJar = dyn Fn(&MirrorUrl, Epoch) -> Option<String> + Send + Sync;
 
 /// One request, as far as credentials are concerned.
 #[derive(Clone, Copy, Debug)]

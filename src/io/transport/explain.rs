@@ -167,7 +167,12 @@ fn find<'a, E: Error + 'static>(chain: &[Link<'a>]) -> Option<&'a E> {
 
 /// The innermost kind that says anything.
 fn io_kind(chain: &[Link<'_>]) -> Option<ErrorKind> {
-    chain.iter().rev().filter_map(|link| link.downcast_ref::<io::Error>()).map(io::Error::kind).find(|kind| *kind != ErrorKind::Other)
+    chain
+        .iter()
+        .rev()
+        .filter_map(|link| link.downcast_ref::<io::Error>())
+        .map(io::Error::kind)
+        .find(|kind| *kind != ErrorKind::Other)
 }
 
 fn io_words(kind: ErrorKind) -> Option<&'static str> {
@@ -195,7 +200,9 @@ fn harmless(text: &str) -> String {
 
 /// A stand-in for `core::printable::printable`: what a terminal might act upon is written as an escape.
 fn printable(text: &str) -> Cow<'_, str> {
-    let tame = |c: char| !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let tame = |c: char| {
+        !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     if text.chars().all(tame) {
         return Cow::Borrowed(text);
     }

@@ -15,7 +15,9 @@ pub struct UserHeader {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHeader {
     /// Neither `Name: value` nor `Name;`.
-    #[error("a header is written 'Name: value', or 'Name;' for an empty one; this one has no colon (it has {length} characters)")]
+    #[error(
+        "a header is written 'Name: value', or 'Name;' for an empty one; this one has no colon (it has {length} characters)"
+    )]
     NoColon {
         /// How long the text is.
         length: usize,

@@ -20,7 +20,7 @@ mod tests;
 
 pub use body::{Answer, Body, Connection, Framing};
 pub use client::Client;
-pub use credentials::{Cookies, Credentials, Hop, Login, LocationTrust, Netrc, WantDigest};
+pub use credentials::{Cookies, Credentials, Hop, LocationTrust, Login, Netrc, WantDigest};
 pub use explain::ended_short;
 pub use header_text::{BadHeader, UserHeader};
 pub use settings::{Family, Identity, NetConfigError, NetSettings, Pin, Roots, USER_AGENT, Verify};

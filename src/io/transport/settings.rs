@@ -119,7 +119,9 @@ pub enum NetConfigError {
         detail: String,
     },
     /// A `--resolve` that is none.
-    #[error("--resolve {text:?}: {why}; write HOST:PORT:ADDRESS, as in example.org:443:192.0.2.1 or example.org:443:[2001:db8::1]")]
+    #[error(
+        "--resolve {text:?}: {why}; write HOST:PORT:ADDRESS, as in example.org:443:192.0.2.1 or example.org:443:[2001:db8::1]"
+    )]
     Pin {
         /// The text.
         text: String,

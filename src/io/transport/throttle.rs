@@ -89,7 +89,10 @@ mod tests {
     async fn lifting_the_limit_frees_who_waits() {
         let throttle = Throttle::new(NonZeroU64::new(1), Clock::system());
         assert_eq!(throttle.pass(1 << 20).await, Brake::Free, "the burst lets one large piece through");
-        let waiting = { let throttle = throttle.clone(); tokio::spawn(async move { throttle.pass(1).await }) };
+        let waiting = {
+            let throttle = throttle.clone();
+            tokio::spawn(async move { throttle.pass(1).await })
+        };
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         assert!(!waiting.is_finished(), "a million seconds of debt are not over yet");
         throttle.set_rate(None);

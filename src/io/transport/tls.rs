@@ -34,7 +34,8 @@ pub(super) fn config(settings: &NetSettings) -> Result<ClientConfig, NetConfigEr
         None => builder.with_no_client_auth(),
         Some(identity) => {
             let (chain, key) = identity_of(identity)?;
-            let bad = |e: rustls::Error| NetConfigError::Identity { path: identity.cert.clone(), detail: e.to_string() };
+            let bad =
+                |e: rustls::Error| NetConfigError::Identity { path: identity.cert.clone(), detail: e.to_string() };
             builder.with_client_auth_cert(chain, key).map_err(bad)?
         }
     };
@@ -146,9 +147,7 @@ fn trust(settings: &NetSettings, provider: &Arc<CryptoProvider>) -> Result<Trust
     Ok(Trust::Listed { verifier, exact })
 }
 
-fn identity_of(
-    identity: &Identity,
-) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), NetConfigError> {
+fn identity_of(identity: &Identity) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), NetConfigError> {
     let chain = certificates(&identity.cert, "--cert")?;
     let (path, origin) = identity.key.as_deref().map_or((identity.cert.as_path(), "--cert"), |key| (key, "--key"));
     let key = PrivateKeyDer::from_pem_slice(&read(path, origin)?).map_err(|_| NetConfigError::Empty {

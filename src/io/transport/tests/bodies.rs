@@ -31,7 +31,8 @@ async fn a_chunked_body_without_its_last_chunk_is_cut() {
 
 #[tokio::test]
 async fn a_chunked_body_with_its_last_chunk_is_whole() {
-    let server = Server::answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\nX-T: 1\r\n\r\n");
+    let server =
+        Server::answering(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nfour\r\n0\r\nX-T: 1\r\n\r\n");
     let answer = get(&client(), &server.at("/")).await.unwrap();
     assert_eq!(read(answer.body).await, (b"four".to_vec(), None));
 }

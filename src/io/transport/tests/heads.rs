@@ -193,3 +193,46 @@ async fn given_addresses_are_used_and_filtered_by_family() {
     let failure = get(&only_six, &server.at("/")).await.unwrap_err();
     assert!(matches!(failure, Failure::Connect { .. }), "{failure}");
 }
+
+/// The handshake belongs to the connection: its own limit rules, not that of the first byte.
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_in_time_is_no_connection() {
+    let server = Server::start(|peer| {
+        std::thread::sleep(Duration::from_secs(30));
+        drop(peer);
+    });
+    let settings = NetSettings { connect_timeout: Delay::from_millis(600), ..NetSettings::default() };
+    let at = url(&server.at("/").replace("http:", "https:"));
+    let client = Client::new(&settings).unwrap();
+    let failure = client.get(&at, HeaderMap::new(), Delay::from_millis(100)).await.unwrap_err();
+    assert_eq!(failure, Failure::Connect { detail: "no connection within 0.6 s".into() });
+}
+
+#[test]
+fn every_lane_has_connections_of_its_own() {
+    let server = Server::start(|mut peer| {
+        while peer.request().is_some() {
+            peer.send(OK);
+        }
+    });
+    let shared = client();
+    let lanes = crate::io::lane::Lanes::new(2.try_into().unwrap(), move || shared.with_own_pool());
+    let (tell, told) = std::sync::mpsc::channel();
+    let fetch = |at: String| {
+        let tell = tell.clone();
+        lanes.spawn(move |client| async move {
+            let answer = get(&client, &at).await.unwrap();
+            let connection = answer.connection;
+            read(answer.body).await;
+            tell.send(connection).unwrap();
+            // The lane stays busy, so that the next task goes to the other one.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        })
+    };
+    let busy: Vec<_> = ["/1", "/2", "/3"].map(|path| fetch(server.at(path)).unwrap()).into();
+    busy.into_iter().for_each(|task| assert_eq!(task.wait(), crate::io::lane::TaskEnd::Done));
+    let mut seen: Vec<_> = told.try_iter().map(|c| format!("{c:?}")).collect();
+    seen.sort_unstable();
+    assert_eq!(seen.len(), 3);
+    assert_eq!(&seen[..2], ["Fresh", "Fresh"], "two lanes, two pools");
+}

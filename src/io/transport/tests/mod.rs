@@ -8,7 +8,6 @@ mod over_tls;
 mod proxies;
 mod server;
 
-use bytes::Bytes;
 use http::HeaderMap;
 
 use super::*;
@@ -35,7 +34,7 @@ async fn read(mut body: Body) -> (Vec<u8>, Option<Failure>) {
     let mut all = Vec::new();
     loop {
         match body.chunk().await {
-            Ok(Some(chunk)) => all.extend_from_slice(&Bytes::from(chunk)),
+            Ok(Some(chunk)) => all.extend_from_slice(&chunk),
             Ok(None) => return (all, None),
             Err(failure) => return (all, Some(failure)),
         }

@@ -75,9 +75,8 @@ impl Certs {
         let chain = vec![CertificateDer::from_pem_file(self.path(&format!("{name}.pem"))).unwrap()];
         let key = PrivateKeyDer::from_pem_file(self.path(&format!("{name}.key"))).unwrap();
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .unwrap();
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
         let builder = match clients {
             Clients::Any => builder.with_no_client_auth(),
             Clients::Signed => {
@@ -216,7 +215,10 @@ async fn a_silent_close_proves_no_end() {
     assert_eq!(fetch(until_close, Goodbye::WithNotice).await, (Framing::Close, None));
     let (framing, failure) = fetch(until_close, Goodbye::Silent).await;
     assert_eq!(framing, Framing::Close);
-    assert!(matches!(&failure, Some(Failure::Cut(Cut::Broken { detail })) if detail.contains("without notice")), "{failure:?}");
+    assert!(
+        matches!(&failure, Some(Failure::Cut(Cut::Broken { detail })) if detail.contains("without notice")),
+        "{failure:?}"
+    );
     for goodbye in [Goodbye::WithNotice, Goodbye::Silent] {
         let (framing, failure) = fetch(short, goodbye).await;
         assert_eq!(framing, Framing::Length(Length(99)));
