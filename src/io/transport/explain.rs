@@ -12,7 +12,7 @@ use rustls::{AlertDescription, CertificateError};
 use super::Framing;
 use super::resolve::NoAddress;
 use super::tls::{self, NoRoots};
-use crate::core::failure::{BadAnswer, Cut, Failure};
+use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};
 use crate::core::time::Delay;
 
 /// What is said where a body ended before its Content-Length; see [`ended_short`].
@@ -34,6 +34,9 @@ pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Fail
     }
     if let Some(failure) = find::<rustls::Error>(&chain).and_then(of_tls) {
         return failure;
+    }
+    if let Some(fault) = out_of_descriptors(&chain) {
+        return Failure::Local(fault);
     }
     if error.is_connect() {
         return of_connecting(&error, &chain, connect_timeout);
@@ -77,6 +80,14 @@ fn of_connecting(error: &reqwest::Error, chain: &[Link<'_>], limit: Delay) -> Fa
         None => text,
     };
     Failure::Connect { detail }
+}
+
+/// This process or machine has no file descriptor left: no fault of any server.
+fn out_of_descriptors(chain: &[Link<'_>]) -> Option<LocalFault> {
+    use rustix::io::Errno;
+    let spent = |e: &&io::Error| matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE));
+    let error = chain.iter().filter_map(|link| link.downcast_ref::<io::Error>()).find(spent)?;
+    Some(LocalFault::Io { doing: "open", path: "a network connection".to_owned(), detail: error.to_string() })
 }
 
 /// An exchange that broke between the connection and the answer's head.
@@ -207,4 +218,31 @@ fn printable(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned(text.chars().map(|c| if tame(c) { c.to_string() } else { c.escape_default().to_string() }).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chain_goes_through_what_an_io_error_wraps() {
+        let inner = io::Error::other(NoAddress { host: "h".into(), detail: "d".into() });
+        let outer = io::Error::new(ErrorKind::ConnectionReset, inner);
+        let chain = chain_of(&outer);
+        assert_eq!(find::<NoAddress>(&chain).map(|n| n.host.as_str()), Some("h"));
+        assert_eq!(io_kind(&chain), Some(ErrorKind::ConnectionReset));
+    }
+
+    #[test]
+    fn no_descriptor_left_is_trouble_of_this_machine() {
+        let outer = io::Error::other(io::Error::from(rustix::io::Errno::MFILE));
+        assert!(matches!(out_of_descriptors(&chain_of(&outer)), Some(LocalFault::Io { .. })));
+        assert_eq!(out_of_descriptors(&chain_of(&io::Error::from(rustix::io::Errno::CONNREFUSED))), None);
+    }
+
+    #[test]
+    fn texts_lose_what_a_terminal_would_act_upon() {
+        assert_eq!(printable("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b\\n");
+        assert!(matches!(printable("plain, na\u{ef}ve"), Cow::Borrowed(_)));
+    }
 }
