@@ -17,8 +17,7 @@ use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
 use crate::engine::FailedPart;
 use crate::engine::supervisor::HostNews;
 use crate::io::driver::{Home, Orders, Terms};
-use crate::io::durable::Clobber;
-use crate::io::part::{PartStore, Spec};
+use crate::io::part::{Clobber, PartStore, Spec};
 
 /// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
 const SMALL: Length = Length(256 << 10);
