@@ -1,5 +1,7 @@
 //! The built program from outside, as far as no network is needed: help, wrong use, pages, an empty state.
 
+#![allow(clippy::expect_used, reason = "a test says what it expects")]
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 

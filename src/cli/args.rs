@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-/// A persistent file-transfer client: downloads that outlive their servers, their network and their machine.
+/// Persistent file transfer: downloads that outlive their servers, their network and their machine.
 #[derive(Debug, Parser)]
 #[command(name = "persxfer", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(disable_help_subcommand = true, after_help = EXIT_STATUS)]
@@ -225,7 +225,7 @@ pub(crate) struct Requests {
     /// Go through this proxy: http://, socks5:// or socks5h:// HOST:PORT
     #[arg(long, value_name = "URL", visible_alias = "all-proxy")]
     pub(crate) proxy: Option<String>,
-    /// Trust the certificates of FILE (PEM) besides the system's
+    /// Trust the certificates of FILE (PEM), and no others
     #[arg(long, value_name = "FILE")]
     pub(crate) cacert: Option<PathBuf>,
     /// Show this certificate (PEM) to servers that ask for one

@@ -276,8 +276,8 @@ mod tests {
         let mut board = board();
         board.apply(&Notice::Progress { id: id(1), held: Length(2 << 20) }, at(2));
         let rows = board.shown(10);
-        insta::assert_snapshot!(rows[0].doing(at(2)), @"2.0 MiB of 3.0 MiB (66 %), 512.0 KiB/s, 2 s left, from a.example:8080, session 2");
-        insta::assert_snapshot!(board.summary(at(2)), @"0 of 1 complete, 1 running, 0 waiting, 512.0 KiB/s");
+        insta::assert_snapshot!(rows[0].doing(at(2)), @"2.0 MiB of 3.0 MiB (66 %), 512 KiB/s, 2 s left, from a.example:8080, session 2");
+        insta::assert_snapshot!(board.summary(at(2)), @"0 of 1 complete, 1 running, 0 waiting, 512 KiB/s");
     }
 
     #[test]
@@ -286,9 +286,9 @@ mod tests {
         let reason = WaitReason::Backoff { retries: 3, last: "the server answered 503\u{1b}[31m".into() };
         board.apply(&Notice::Waiting { id: id(1), delay: Some(Delay::from_secs(72)), until: None, reason }, at(0));
         let doing = |seconds| board.shown(10)[0].doing(at(seconds));
-        insta::assert_snapshot!(doing(0), @"next try in 1 min 12 s: the server answered 503�[31m, retry 3");
-        insta::assert_snapshot!(doing(70), @"next try in 2 s: the server answered 503�[31m, retry 3");
-        insta::assert_snapshot!(doing(700), @"next try in 0 s: the server answered 503�[31m, retry 3");
+        insta::assert_snapshot!(doing(0), @r"next try in 1 min 12 s: the server answered 503\u{1b}[31m, retry 3");
+        insta::assert_snapshot!(doing(70), @r"next try in 2 s: the server answered 503\u{1b}[31m, retry 3");
+        insta::assert_snapshot!(doing(700), @r"next try in 0 s: the server answered 503\u{1b}[31m, retry 3");
     }
 
     #[test]

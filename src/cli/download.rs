@@ -11,7 +11,7 @@ use crate::cli::report::{self, Digests, Weight};
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
 use crate::cli::settings::Plan;
-use crate::cli::signals::{self, Caught};
+use crate::cli::signals::{Caught, Watch};
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::view::View;
@@ -24,12 +24,11 @@ pub(crate) fn run(
     global: &Global,
     resume: &Resume,
     screen: &Screen,
+    watch: Watch,
     engine: Box<Engine<'_>>,
 ) -> Result<Exit, Trouble> {
     plan.jobs.iter().try_for_each(|job| target::create_folder(&job.target))?;
     tracing::info!(jobs = plan.jobs.len(), folders = jobs::folders(&plan.jobs).len(), "begin");
-    let stop = Stop::default();
-    let caught = signals::listen(&stop, screen);
     let say = |weight, line: &str| {
         if !(global.quiet && weight == Weight::News) {
             screen.line(line);
@@ -42,8 +41,8 @@ pub(crate) fn run(
         told: HashSet::new(),
         say: &say,
     };
-    let run = engine(plan.settings, plan.jobs, stop, &mut |notice| show.notice(&notice));
-    show.finish(run, &caught, resume)
+    let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
+    show.finish(run, &watch.caught, resume)
 }
 
 /// Everything that looks on while the engine works.
@@ -140,7 +139,7 @@ mod tests {
             notices(Notice::Ended(reports[0].clone()));
             Ok(reports)
         };
-        run(plan(hooks), &global, &Resume::default(), &Screen::default(), Box::new(engine))
+        run(plan(hooks), &global, &Resume::default(), &Screen::default(), Watch::default(), Box::new(engine))
     }
 
     #[test]
@@ -174,8 +173,14 @@ mod tests {
         let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
         let engine =
             |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| Err(EngineError::Local("damaged".into()));
-        let trouble =
-            run(plan(HookWords::default()), &global, &Resume::default(), &Screen::default(), Box::new(engine));
+        let trouble = run(
+            plan(HookWords::default()),
+            &global,
+            &Resume::default(),
+            &Screen::default(),
+            Watch::default(),
+            Box::new(engine),
+        );
         assert_eq!(trouble.expect_err("it cannot").exit(), Exit::Local);
     }
 }

@@ -3,6 +3,8 @@
 //! The face knows the engine's types by name; what it *calls* goes through here, so that a change of a signature below
 //! is mended in this file alone, and so that tests can put a fake state file in the real one's place.
 
+#![allow(dead_code, reason = "the stand-ins leave some of it unused; this line goes when they do")]
+
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -85,6 +87,11 @@ pub(crate) fn parse_delay(text: &str) -> Result<Delay, String> {
     Ok(Delay::from_secs_f64(number * secs))
 }
 
+/// A rate in bytes per second: `64k 2.5m 1g`, 1024-based.
+pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
+    parse_size(text)
+}
+
 /// `64k 2.5m 1g`, 1024-based.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
@@ -104,58 +111,69 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
 
 /// A span of time for people: `1 min 12 s`.
 pub(crate) fn human_delay(delay: Delay) -> String {
+    let two = |n: u64, unit: u64, large: &str, small: &str| match n % unit {
+        0 => format!("{} {large}", n / unit),
+        rest => format!("{} {large} {rest} {small}", n / unit),
+    };
     let s = delay.as_secs();
     match s {
-        0 if delay > Delay::ZERO => "less than 1 s".into(),
+        0 if delay > Delay::ZERO => format!("{} ms", (delay.as_micros() / 1000).max(1)),
         0..60 => format!("{s} s"),
-        60..3_600 => format!("{} min {} s", s / 60, s % 60),
-        3_600..86_400 => format!("{} h {} min", s / 3_600, s % 3_600 / 60),
-        _ => format!("{} d {} h", s / 86_400, s % 86_400 / 3_600),
+        60..3_600 => two(s, 60, "min", "s"),
+        3_600..86_400 => two(s / 60, 60, "h", "min"),
+        _ => two(s / 3_600, 24, "d", "h"),
     }
 }
 
 /// A number of bytes for people: `3.0 MiB`.
 pub(crate) fn human_size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
     }
     let mut value = bytes as f64 / 1024.0;
     let mut unit = 0;
-    while value >= 999.95 && unit + 1 < UNITS.len() {
+    while value >= 1023.5 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
     }
-    format!("{value:.1} {}", UNITS[unit])
+    if value < 99.95 { format!("{value:.1} {}", UNITS[unit]) } else { format!("{value:.0} {}", UNITS[unit]) }
 }
 
-/// The text without control characters and direction marks: safe for a terminal.
+/// The text with every character escaped that does something else than to be seen; never cut, as a path or a command
+/// must be whole.
 pub(crate) fn printable(text: &str) -> String {
-    let hostile = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().map(|c| if hostile(c) { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+/// `core::printable::is_hidden`.
+fn is_hidden(c: char) -> bool {
+    matches!(c, '\0'..='\x1f' | '\x7f'..='\u{9f}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 // --- policies, names, digests
 
-/// A retry policy by its text, within these bounds instead of its own.
-pub(crate) fn policy(text: &str, min: Option<Delay>, max: Option<Delay>) -> Result<Policy, String> {
+/// A retry policy by its text.
+pub(crate) fn policy(text: &str) -> Result<Policy, String> {
     let name = text.split(':').next().unwrap_or_default();
-    if !["boinc", "boinc-7", "tor", "ladder", "ranged"].contains(&name) {
-        return Err("the policies are boinc, boinc-7, tor, ladder and ranged".into());
-    }
+    let known = ["boinc", "boinc-7", "tor", "ladder", "ranged"].contains(&name);
+    let unknown = || format!("there is no retry policy {name:?}: choose boinc, boinc-7, tor, ladder or ranged");
+    known.then(Policy::default).ok_or_else(unknown)
+}
+
+/// A policy within these bounds instead of its own; what is wrong with them is told with the options' names.
+pub(crate) fn bounded(policy: Policy, min: Option<Delay>, max: Option<Delay>) -> Result<Policy, String> {
     match (min, max) {
         (Some(min), Some(max)) if min > max => Err("--min-delay is longer than --max-delay".into()),
-        _ => Ok(Policy::default()),
+        _ => Ok(policy),
     }
 }
 
-/// The name of the file that a URL points to: one safe component.
-pub(crate) fn name_from_url(url: &MirrorUrl) -> Option<String> {
-    let last = url.secret_url().path_segments()?.next_back()?;
+/// The name of the file that a URL points to: one safe component; `index.html` where it names none.
+pub(crate) fn name_from_url(url: &MirrorUrl) -> String {
+    let last = url.secret_url().path().split('/').rev().find(|s| !s.is_empty()).unwrap_or_default();
     let name = percent_encoding::percent_decode_str(last).decode_utf8_lossy().replace(['/', '\0'], "_");
-    (!matches!(name.as_str(), "" | "." | "..")).then_some(name)
+    if matches!(name.as_str(), "" | "." | "..") { "index.html".into() } else { name }
 }
 
 /// `sha-256=HEX` or `sha256:HEX`.
@@ -170,18 +188,35 @@ pub(crate) fn parse_digest(text: &str) -> Result<Expected, String> {
     Ok(Expected { algorithm, bytes })
 }
 
-/// The lines of a file as `sha256sum` writes it: digests with the names of their files. `path` is for the algorithm,
-/// which such a file tells in its name only.
-pub(crate) fn parse_checksums(text: &str, path: &Path) -> Result<Vec<(Expected, String)>, String> {
-    let file = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let algorithm = if file.contains("sha512") { "sha-512" } else { "sha-256" };
-    let line = |(n, line): (usize, &str)| {
-        let (digits, name) = line.split_once([' ', '\t']).ok_or(format!("line {}: no digest and name", n + 1))?;
-        let name = name.trim_start_matches([' ', '*']).trim_start_matches("./");
-        let digest = parse_digest(&format!("{algorithm}={digits}")).map_err(|e| format!("line {}: {e}", n + 1))?;
-        Ok((digest, name.to_owned()))
-    };
-    text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#')).map(line).collect()
+/// A list of digests as `sha256sum` writes it.
+#[derive(Debug)]
+pub(crate) struct Sums(Vec<(String, Expected)>);
+
+impl Sums {
+    /// Reads it; `list` is its own name, which tells the algorithm where its lines do not.
+    pub(crate) fn parse(text: &[u8], list: &str) -> Result<Self, String> {
+        let algorithm = if list.to_ascii_lowercase().contains("sha512") { "sha-512" } else { "sha-256" };
+        let line = |line: &str| {
+            let (digits, name) = line.split_once([' ', '\t'])?;
+            let name = name.trim_start_matches([' ', '*']).trim_start_matches("./");
+            Some((name.to_owned(), parse_digest(&format!("{algorithm}={digits}")).ok()?))
+        };
+        let sums: Vec<_> = String::from_utf8_lossy(text).lines().filter_map(line).collect();
+        if sums.is_empty() { Err("there is no checksum in it".into()) } else { Ok(Self(sums)) }
+    }
+
+    /// The digests of a file, by its name or by the last component of the names in the list.
+    pub(crate) fn find(&self, name: &str) -> Result<Vec<Expected>, String> {
+        let same =
+            |(listed, digest): &(String, Expected)| (listed.rsplit('/').next() == Some(name)).then(|| digest.clone());
+        let found: Vec<_> = self.0.iter().filter_map(same).collect();
+        if found.is_empty() { Err(format!("it has no checksum for {:?}", printable(name))) } else { Ok(found) }
+    }
+}
+
+/// The strongest of several digests, by the name of its algorithm.
+pub(crate) fn strongest(digests: &[Expected]) -> Option<&'static str> {
+    digests.iter().map(|d| algorithm_name(d.algorithm)).max_by_key(|name| name.len())
 }
 
 /// The algorithm's name, as people write it.
@@ -250,9 +285,32 @@ pub(crate) struct Resolve {
     pub(crate) addresses: Vec<IpAddr>,
 }
 
+/// `HOST:PORT:ADDRESS[,ADDRESS...]`, addresses of IPv6 in brackets or not, as curl takes them.
+pub(crate) fn parse_resolve(text: &str) -> Result<Resolve, String> {
+    let bad = || "it is written HOST:PORT:ADDRESS, such as example.org:443:192.0.2.1".to_owned();
+    let mut parts = text.splitn(3, ':');
+    let (host, port, addresses) = (parts.next(), parts.next(), parts.next());
+    let host = host.filter(|h| !h.is_empty()).ok_or_else(bad)?.to_ascii_lowercase();
+    let port = port.and_then(|p| p.parse().ok()).ok_or_else(bad)?;
+    let bare = |a: &str| a.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().map_err(|_| bad());
+    let addresses = addresses.ok_or_else(bad)?.split(',').map(bare).collect::<Result<Vec<_>, _>>()?;
+    Ok(Resolve { host, port, addresses })
+}
+
+/// A proxy, by its URL; without a scheme it is an http one.
+pub(crate) fn parse_proxy(text: &str) -> Result<url::Url, String> {
+    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
+    match url::Url::parse(&whole) {
+        Ok(url) if matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") && url.has_host() => Ok(url),
+        // Its text may hold a password, so it is not repeated.
+        _ => Err("it is no proxy's URL; write http://, https://, socks5:// or socks5h://HOST:PORT".into()),
+    }
+}
+
 /// All that was asked of the network, read but not yet built into clients.
 #[derive(Clone, Default)]
 pub(crate) struct NetAsked {
+    pub(crate) connect_timeout: Delay,
     pub(crate) proxy: Option<url::Url>,
     pub(crate) cacert: Option<PathBuf>,
     pub(crate) cert: Option<PathBuf>,
@@ -273,13 +331,17 @@ pub(crate) fn net(_asked: NetAsked) -> Result<(NetSettings, Credentials), String
     Ok((NetSettings::default(), Credentials::default()))
 }
 
-/// A header of the user's.
+/// A header of the user's, `Name: value`. What is wrong with one is told without its value, which may be a secret.
 pub(crate) fn parse_header(text: &str) -> Result<(http::HeaderName, http::HeaderValue), String> {
+    use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, IF_RANGE, RANGE, TRANSFER_ENCODING};
     let (name, value) = text.split_once(':').ok_or("a header is written 'Name: value'")?;
-    let name = http::HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| "its name is no name of a header")?;
-    let value =
-        http::HeaderValue::from_str(value.trim()).map_err(|_| "its value holds a character that no header may hold")?;
-    Ok((name, value))
+    let known =
+        http::HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| format!("{name:?} is no name of a header"))?;
+    if [RANGE, IF_RANGE, ACCEPT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING].contains(&known) {
+        return Err(format!("the header {name} is set by persxfer itself; leave it out"));
+    }
+    let value = http::HeaderValue::from_str(value.trim());
+    Ok((known, value.map_err(|_| format!("the value of the header {name} holds a control character"))?))
 }
 
 // --- the state file

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::{self, Download, Required};
-use crate::cli::foreign;
+use crate::cli::foreign::{self, Sums};
 use crate::cli::input_file::{self, Entry};
 use crate::cli::settings::{delay, positive, size};
 use crate::cli::target::{self, Asked};
@@ -105,26 +105,20 @@ fn entry(asked: &Download, entry: &Entry, cwd: &Path) -> Result<Wish, Trouble> {
     Ok(Wish { urls, target, digests })
 }
 
-/// Gives every download its digests from a file as `sha256sum` writes it.
+/// Gives every download its digests from a file as `sha256sum` writes it: by the name it gets here, else by its URL's.
 fn add_checksums(wishes: &mut [Wish], path: &Path) -> Result<(), Trouble> {
     let refuse = |why: String| Trouble::option("--checksums", path.to_string_lossy(), why);
-    let text = std::fs::read_to_string(path).map_err(|e| refuse(format!("cannot read it: {e}")))?;
-    let mut known: HashMap<String, Vec<Expected>> = HashMap::new();
-    for (digest, name) in foreign::parse_checksums(&text, path).map_err(refuse)? {
-        let base = name.rsplit('/').next().unwrap_or_default().to_owned();
-        known.entry(base).or_default().push(digest);
-    }
+    let text = std::fs::read(path).map_err(|e| refuse(format!("cannot read it: {e}")))?;
+    let list = path.file_name().unwrap_or_default().to_string_lossy();
+    let sums = Sums::parse(&text, &list).map_err(refuse)?;
     for wish in wishes {
         let Target::File(target) = &wish.target else {
             return Err(refuse("the file's name must be known for that; leave out --remote-header-name".into()));
         };
-        let local = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let digests =
-            [Some(local.clone()), foreign::name_from_url(&wish.urls[0])].iter().flatten().find_map(|n| known.get(n));
-        let missing = || {
-            refuse(format!("it has no digest of {}; add one, or leave that download out", foreign::printable(&local)))
-        };
-        wish.digests.extend(digests.ok_or_else(missing)?.iter().cloned());
+        let local = target.file_name().unwrap_or_default().to_string_lossy();
+        let found = sums.find(&local).or_else(|why| sums.find(&foreign::name_from_url(&wish.urls[0])).map_err(|_| why));
+        let advice = |why| refuse(format!("{why}; add one, or leave that download out"));
+        wish.digests.extend(found.map_err(advice)?);
     }
     Ok(())
 }
@@ -211,13 +205,9 @@ impl Common {
 fn policy(asked: &args::Patience) -> Result<Policy, Trouble> {
     let min = delay("--min-delay", asked.min_delay.as_deref())?;
     let max = delay("--max-delay", asked.max_delay.as_deref())?;
-    if let (Some(min), Some(max), Some(text)) = (min, max, &asked.min_delay)
-        && min > max
-    {
-        return Err(Trouble::option("--min-delay", text, "it is longer than --max-delay"));
-    }
-    foreign::policy(&asked.retry_policy, min, max)
-        .map_err(|why| Trouble::option("--retry-policy", &asked.retry_policy, why))
+    let text = &asked.retry_policy;
+    let policy = foreign::policy(text).map_err(|why| Trouble::option("--retry-policy", text, why))?;
+    foreign::bounded(policy, min, max).map_err(Trouble::Usage)
 }
 
 /// Statuses that are failures: 400 to 599.

@@ -93,7 +93,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
                 return print(dry_run::tell(&plan, &StateBook::at(&state_file), foreign::now()).as_bytes());
             }
             let resume = matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
-            download::run(plan, &cli.global, &resume, screen, Box::new(foreign::run_engine))
+            download::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
         }
     }
 }

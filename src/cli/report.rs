@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{algorithm_name, human_delay, human_size, printable};
+use crate::cli::foreign::{human_delay, human_size, printable, strongest};
 use crate::cli::resume::Resume;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::time::{Epoch, Now};
@@ -18,10 +18,7 @@ impl Digests {
     /// Of these downloads.
     pub(crate) fn of(jobs: &[Job]) -> Self {
         let named = |job: &Job| match &job.target {
-            Target::File(path) if !job.digests.is_empty() => {
-                let strongest = job.digests.iter().map(|d| d.algorithm).max_by_key(|a| strength(algorithm_name(*a)))?;
-                Some((path.clone(), algorithm_name(strongest)))
-            }
+            Target::File(path) if !job.digests.is_empty() => Some((path.clone(), strongest(&job.digests)?)),
             _ => None,
         };
         Self(jobs.iter().filter_map(named).collect())
@@ -30,11 +27,6 @@ impl Digests {
     fn name(&self, path: Option<&Path>) -> Option<&'static str> {
         path.and_then(|path| self.0.get(path)).copied()
     }
-}
-
-/// Which of several digests to name.
-fn strength(name: &str) -> usize {
-    ["crc32c", "md5", "sha-1", "sha-256", "blake3", "sha-512"].iter().position(|n| *n == name).unwrap_or(0)
 }
 
 /// How loud a line is.

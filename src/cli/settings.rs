@@ -39,17 +39,18 @@ pub(crate) struct HookWords {
 /// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `--input-file -` says so.
 pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
     habits(asked)?;
-    let (net, credentials) = network::read(&asked.requests)?;
+    let patience = patience(&asked.patience)?;
+    let (net, credentials) = network::read(&asked.requests, patience.connect)?;
     let settings = Settings {
         state_file: state_file.to_owned(),
         net,
         credentials,
-        patience: patience(&asked.patience)?,
+        patience,
         rounds: if asked.patience.once { Rounds::Once } else { Rounds::UntilDone },
         max_time: delay("--max-time", asked.patience.max_time.as_deref())?,
         max_transfers: asked.speed.max_transfers.into(),
         max_per_host: asked.speed.max_transfers_per_host.into(),
-        limit_rate: size("--limit-rate", asked.speed.limit_rate.as_deref())?.filter(|rate| *rate > 0),
+        limit_rate: rate("--limit-rate", asked.speed.limit_rate.as_deref())?,
         sync: match asked.speed.sync {
             args::Sync::Full => Sync::Full,
             args::Sync::None => Sync::None,
@@ -122,7 +123,13 @@ pub(crate) fn positive(option: &'static str, text: &str) -> Result<Delay, Troubl
     }
 }
 
-/// A size or rate, where one was given.
+/// A rate, where one was given; 0 is none.
+fn rate(option: &'static str, text: Option<&str>) -> Result<Option<u64>, Trouble> {
+    let rate = text.map(|t| foreign::parse_rate(t).map_err(|why| Trouble::option(option, t, why))).transpose()?;
+    Ok(rate.filter(|rate| *rate > 0))
+}
+
+/// A size, where one was given.
 pub(crate) fn size(option: &'static str, text: Option<&str>) -> Result<Option<u64>, Trouble> {
     text.map(|t| foreign::parse_size(t).map_err(|why| Trouble::option(option, t, why))).transpose()
 }

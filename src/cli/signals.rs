@@ -31,11 +31,18 @@ impl Caught {
     }
 }
 
+/// Who asks the engine to stop, and which signal it was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    pub(crate) stop: Stop,
+    pub(crate) caught: Caught,
+}
+
 /// Listens from now on, in a thread of its own, until the process ends.
-pub(crate) fn listen(stop: &Stop, screen: &Screen) -> Caught {
-    let caught = Caught::default();
+pub(crate) fn watch(screen: &Screen) -> Watch {
+    let watch = Watch::default();
     let (ready, listening) = mpsc::channel();
-    let (stop, screen, noted) = (stop.clone(), screen.clone(), caught.clone());
+    let (Watch { stop, caught: noted }, screen) = (watch.clone(), screen.clone());
     let thread = std::thread::Builder::new().name("signals".into());
     let started = thread.spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
@@ -45,7 +52,7 @@ pub(crate) fn listen(stop: &Stop, screen: &Screen) -> Caught {
     if started.is_ok() {
         let _ = listening.recv();
     }
-    caught
+    watch
 }
 
 async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sender<()>) -> std::io::Result<()> {
@@ -67,5 +74,25 @@ async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sende
             else => return Ok(()),
         }
         stop.request();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::{Signal as Number, getpid, kill_process};
+    use std::time::Duration;
+
+    #[test]
+    fn the_first_interrupt_asks_the_engine_to_stop() {
+        let watch = watch(&Screen::default());
+        assert!(!watch.stop.is_requested());
+        kill_process(getpid(), Number::INT).expect("sent");
+        while !watch.stop.is_requested() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        kill_process(getpid(), Number::TERM).expect("sent");
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(watch.caught.signal(), Some(Signal::Interrupt), "the first one counts");
     }
 }

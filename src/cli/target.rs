@@ -32,10 +32,7 @@ pub(crate) fn resolve(asked: Asked<'_>, cwd: &Path) -> Result<Target, Trouble> {
     if asked.place.remote_header_name {
         return Ok(Target::ServerNamed(tidy(&folder)));
     }
-    let name = foreign::name_from_url(asked.url).ok_or_else(|| {
-        Trouble::Usage(format!("the URL {} names no file; give the file's name with --output", asked.url))
-    })?;
-    file(&folder.join(name))
+    file(&folder.join(foreign::name_from_url(asked.url)))
 }
 
 fn check_out(out: &Path) -> Result<(), Trouble> {
@@ -140,7 +137,6 @@ mod tests {
             ("-o /usr", "http://h/b", "folder"),
             ("-o x/", "http://h/b", "folder"),
             ("-o -", "http://h/b", "standard output"),
-            ("", "http://h/", "--output"),
         ] {
             let error = target(words, url).expect_err(words);
             assert!(error.contains(says), "{words}: {error}");

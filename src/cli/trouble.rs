@@ -9,7 +9,7 @@ use crate::cli::foreign::{BookError, EngineError, printable};
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Trouble {
     /// An option, or what it names, makes no sense.
-    #[error("{option} {value}: {why}", value = crate::cli::trouble::shown(value))]
+    #[error("{}", option_line(option, value, why))]
     Option {
         /// The option as the user writes it.
         option: &'static str,
@@ -67,7 +67,12 @@ impl Trouble {
     }
 }
 
-/// A value as it is shown in a message: printable, quoted.
-fn shown(value: &str) -> String {
-    format!("'{}'", printable(value))
+/// An option's line; its value is quoted only where what is wrong with it does not quote it already.
+fn option_line(option: &str, value: &str, why: &str) -> String {
+    let value = printable(value);
+    if !value.is_empty() && why.contains(&value) {
+        format!("{option}: {why}")
+    } else {
+        format!("{option} '{value}': {why}")
+    }
 }

@@ -155,6 +155,16 @@ mod tests {
             (32, Notice::Verifying { id: id(1) }),
         ]);
         let lines: Vec<_> = story.iter().filter_map(|(seconds, notice)| plain.lines(notice, at(*seconds))).collect();
-        insta::assert_snapshot!(lines.join("\n"), @"");
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        f1.bin: session 2 with a.example:8080, from 1.0 MiB
+        f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 58 s left, from a.example:8080, session 2
+        f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 48 s left, from a.example:8080, session 2
+        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin)
+        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin); this mirror is not asked again
+        f1.bin: next try in 1 min: the server answered 503 Service Unavailable, retry 1
+        f1.bin: the file changes on the server\u{7}
+        persxfer: the state file was damaged
+        f1.bin: checking 1.0 MiB
+        ");
     }
 }

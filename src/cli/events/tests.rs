@@ -19,7 +19,7 @@ fn every() -> Vec<Vec<u8>> {
         Notice::Progress { id: id(1), held: Length(2 << 20) },
         Notice::Verifying { id: id(1) },
         Notice::Failed { id: id(1), url: url.clone(), failure, class: Class::Throttled, refused: false },
-        Notice::Remark { id: None, text: "a\u{1b}[31m remark".into() },
+        Notice::Remark { id: Some(id(1)), text: "the file changed on the server".into() },
         wait(WaitReason::Backoff { retries: 2, last: "the server answered 503 Service Unavailable".into() }),
         wait(WaitReason::Resuming),
         wait(WaitReason::RetryAfter(url.origin())),
@@ -51,7 +51,8 @@ fn each_is_as_documented() {
 
 #[test]
 fn each_is_one_line_of_json_with_the_version_and_without_secrets() {
-    for line in every() {
+    let hostile = Notice::Remark { id: None, text: "\u{1b}[31mred\nline".into() };
+    for line in every().into_iter().chain([line(&hostile, at(0).wall)]) {
         let text = String::from_utf8(line).expect("UTF-8");
         assert_eq!(text.matches('\n').count(), 1);
         assert!(!text.contains("s3cret") && !text.contains('\u{1b}'), "{text}");

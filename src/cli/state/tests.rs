@@ -80,7 +80,12 @@ fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u8, String)>
 fn a_table() {
     let (out, said, exit) = ran(&fake(), &["list"]);
     assert_eq!((exit, said.as_str()), (Ok(0), ""));
-    insta::assert_snapshot!(out, @"");
+    insta::assert_snapshot!(out, @r"
+    NAME         STATE      DONE     SIZE     RETRIES  NEXT TRY       MIRROR
+    waiting.bin  waiting    1.0 MiB  3.0 MiB  2        in 1 min 12 s  a.example
+    broken.bin   failed     1.0 MiB  3.0 MiB  2        -              a.example
+    resting.bin  suspended  1.0 MiB  3.0 MiB  2        -              a.example
+    ");
     assert!(ran(&fake(), &["list", "--all"]).0.contains("whole.bin"));
     let running = Fake { held: Some(XferId(0x11)), ..fake() };
     assert!(ran(&running, &["list"]).0.contains("running"));
@@ -94,7 +99,9 @@ fn a_list_as_json_has_boincs_names() {
     let list: serde_json::Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(list["schema"], 1);
     assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
-    insta::assert_snapshot!(list["transfers"][0], @"");
+    let first = &out["{\"schema\":1,\"transfers\":[".len()..];
+    let first = &first[..=first.find('}').expect("an end")];
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
     assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
 }
 
