@@ -30,7 +30,7 @@ fn a_gz_file_called_coded_is_stored_and_resumed_as_sent() {
     let served = coded(&packed, "gzip");
     let rig = Rig::start(move |a| if a.n == 0 { served.reply(a).cut(800_000, End::Close) } else { served.reply(a) });
     w.download(&rig.url("/source.tar.gz")).out(Some(w.path("source.tar.gz"))).run().exits(0);
-    support::px::same_file(&w.path("source.tar.gz"), &packed);
+    support::same_file(&w.path("source.tar.gz"), &packed);
     assert!(rig.asked()[1].from() > 500_000, "begun again");
 }
 
@@ -55,7 +55,9 @@ fn a_gz_file_whose_coding_goes_away_is_one_or_the_other() {
 #[test]
 fn a_plain_name_coded_is_decoded_whole_or_refused() {
     let plain = cyclic_text(400_000);
-    for (coding, body) in [("gzip", gzip(&plain)), ("x-gzip", gzip(&plain)), ("br", noise(182, 9_000)), ("zstd", noise(183, 9_000))] {
+    for (coding, body) in
+        [("gzip", gzip(&plain)), ("x-gzip", gzip(&plain)), ("br", noise(182, 9_000)), ("zstd", noise(183, 9_000))]
+    {
         let w = World::new();
         let served = coded(&body, coding);
         let rig = Rig::start(move |a| served.reply(a));

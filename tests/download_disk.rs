@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use support::px::same_file;
+use support::same_file;
 use support::{End, Reply, Rig, Served, World, noise, skipped};
 
 const MB: usize = 1 << 20;
@@ -123,7 +123,11 @@ fn a_target_that_is_no_regular_file_is_wrong_use() {
     let rig = right(&data);
     let folder = w.folder("folder");
     w.download(&rig.url("/f")).out(Some(folder.clone())).run().complains_in_one_line(2, "folder");
-    w.download(&rig.url("/f")).out(Some("/dev/null".into())).arg("--overwrite").run().complains_in_one_line(2, "/dev/null");
+    w.download(&rig.url("/f"))
+        .out(Some("/dev/null".into()))
+        .arg("--overwrite")
+        .run()
+        .complains_in_one_line(2, "/dev/null");
     let pipe = w.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     w.download(&rig.url("/f")).out(Some(pipe)).run().complains_in_one_line(2, "pipe");
@@ -160,7 +164,11 @@ fn a_link_planted_as_the_part_file_is_not_written_through() {
         let victim = w.path("victim");
         fs::write(&victim, noise(138, MB).as_slice()).unwrap();
         fs::remove_file(w.part()).unwrap();
-        if hard { fs::hard_link(&victim, w.part()).unwrap() } else { symlink(&victim, w.part()).unwrap() }
+        if hard {
+            fs::hard_link(&victim, w.part()).unwrap()
+        } else {
+            symlink(&victim, w.part()).unwrap()
+        }
         let ran = w.download(&rig.url("/f")).run();
         same_file(&victim, &noise(138, MB));
         if ran.succeeded() {

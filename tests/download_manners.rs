@@ -117,7 +117,8 @@ fn help_version_completions_and_man_go_to_standard_output() {
         (&["completions", "fish"], "persxfer"),
         (&["man"], ".TH"),
     ] {
-        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_persxfer")).args(arguments).env_clear().output().unwrap();
+        let ran =
+            std::process::Command::new(env!("CARGO_BIN_EXE_persxfer")).args(arguments).env_clear().output().unwrap();
         let out = String::from_utf8_lossy(&ran.stdout);
         assert!(ran.status.success() && out.contains(text), "{arguments:?}: {out}");
         assert!(ran.stderr.is_empty(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
@@ -132,10 +133,8 @@ fn a_reader_that_goes_away_is_no_error_of_ours() {
         "\"$0\" man --state-file {state} | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}",
         state = w.state.display()
     );
-    let ran = std::process::Command::new("bash")
-        .args(["-c", &script, env!("CARGO_BIN_EXE_persxfer")])
-        .output()
-        .unwrap();
+    let ran =
+        std::process::Command::new("bash").args(["-c", &script, env!("CARGO_BIN_EXE_persxfer")]).output().unwrap();
     assert!(ran.status.success(), "{:?}", ran.status);
     assert!(!String::from_utf8_lossy(&ran.stderr).contains("panicked"));
 }

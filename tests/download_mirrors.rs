@@ -89,7 +89,8 @@ fn an_odd_mirror_of_the_same_size_is_dropped_and_named() {
 fn an_odd_mirror_of_another_size_is_never_mixed_in() {
     let (w, data, other) = (World::new(), noise(95, 3 * MB), noise(96, 2 * MB));
     let served = Served::new(&data).no_etag();
-    let a = Rig::start(move |q| if q.n % 2 == 0 { served.reply(q).cut(600_000, End::Close) } else { Reply::status(500) });
+    let a =
+        Rig::start(move |q| if q.n % 2 == 0 { served.reply(q).cut(600_000, End::Close) } else { Reply::status(500) });
     let odd = Served::new(&other).no_etag();
     let b = Rig::start(move |q| odd.reply(q).cut(600_000, End::Close));
     w.download(&a.url("/f")).mirror(&b.url("/f")).run().exits(0);
@@ -183,14 +184,14 @@ fn sums_files_are_read_by_name() {
         w.download(&rig.url("/one.bin")).url(&rig.url("/two.bin")).dir(&folder).arg("--checksums").arg(&sums).run()
     };
     run(format!("{}  one.bin\n{} *two.bin\n", hex(&one), hex(&two))).exits(0).says(&["digest"]);
-    support::px::same_file(&folder.join("two.bin"), &two);
+    support::same_file(&folder.join("two.bin"), &two);
     fs::remove_dir_all(&folder).unwrap();
     fs::create_dir(&folder).unwrap();
     let w2 = World::new();
     let ran = w2.download(&rig.url("/one.bin")).url(&rig.url("/two.bin")).dir(&folder).arg("--checksums").arg(&sums);
     fs::write(&sums, format!("{}  one.bin\n{}  two.bin\n", hex(&one), hex(&one))).unwrap();
     ran.run().exits(3).says(&["two.bin"]);
-    assert_eq!(support::px::names_in(&folder), ["one.bin"]);
+    assert_eq!(support::names_in(&folder), ["one.bin"]);
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use support::px::{files_below, names_in, same_file};
 use support::{End, Rig, Served, World, noise};
+use support::{files_below, names_in, same_file};
 
 /// A server that sends `data` under this Content-Disposition.
 fn named(data: &Arc<Vec<u8>>, disposition: &str) -> Rig {
@@ -41,8 +41,29 @@ fn the_name_that_the_server_gives_is_taken() {
 #[test]
 fn hostile_names_stay_one_safe_component_in_the_folder() {
     let data = noise(121, 20_000);
-    let plain = ["../../evil", "..", ".", "", "/etc/evil", "a/../../evil", "..\\..\\evil", "con\u{7}trol", "~/evil", "-rf", ".hidden"];
-    let coded = ["%2e%2e%2fevil", "a%00b", "%0d%0aX-Evil%3a1", "%1b%5b31mred", "%E2%80%AEgnp.exe", "%FF%FE", "%2Fetc%2Fpasswd", "%20%20"];
+    let plain = [
+        "../../evil",
+        "..",
+        ".",
+        "",
+        "/etc/evil",
+        "a/../../evil",
+        "..\\..\\evil",
+        "con\u{7}trol",
+        "~/evil",
+        "-rf",
+        ".hidden",
+    ];
+    let coded = [
+        "%2e%2e%2fevil",
+        "a%00b",
+        "%0d%0aX-Evil%3a1",
+        "%1b%5b31mred",
+        "%E2%80%AEgnp.exe",
+        "%FF%FE",
+        "%2Fetc%2Fpasswd",
+        "%20%20",
+    ];
     let all = plain.map(|n| format!("attachment; filename=\"{n}\"")).into_iter();
     for disposition in all.chain(coded.map(|n| format!("attachment; filename*=UTF-8''{n}"))) {
         let w = World::new();
@@ -51,10 +72,12 @@ fn hostile_names_stay_one_safe_component_in_the_folder() {
         assert!(ran.succeeded(), "{disposition:?}: {ran}");
         let names = names_in(&folder);
         assert_eq!(names.len(), 1, "{disposition:?}: {names:?}");
-        let odd = |c: char| c.is_control() || c == '/' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let odd =
+            |c: char| c.is_control() || c == '/' || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!names[0].contains(odd) && names[0] != "." && names[0] != "..", "{disposition:?}: {names:?}");
         same_file(&folder.join(&names[0]), &data);
-        let strays: Vec<_> = files_below(&w.path(".")).into_iter().filter(|p| fs::read(p).is_ok_and(|b| b == *data)).collect();
+        let strays: Vec<_> =
+            files_below(&w.path(".")).into_iter().filter(|p| fs::read(p).is_ok_and(|b| b == *data)).collect();
         assert_eq!(strays.len(), 1, "{disposition:?}: {strays:?}");
     }
 }
@@ -86,7 +109,11 @@ fn names_from_urls_are_as_safe() {
             ran.exits(2).says(&["-o"]);
         }
         let strays = files_below(&w.path(".")).into_iter().filter(|p| fs::read(p).is_ok_and(|b| b == *data));
-        assert!(strays.clone().all(|p| p.parent() == Some(&w.path("./a/b/in"))), "{path}: {:?}", strays.collect::<Vec<_>>());
+        assert!(
+            strays.clone().all(|p| p.parent() == Some(&w.path("./a/b/in"))),
+            "{path}: {:?}",
+            strays.collect::<Vec<_>>()
+        );
     }
 }
 

@@ -5,9 +5,9 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use support::px::{names_in, same_file};
 use support::rig::served::{MODIFIED, MODIFIED_LATER};
 use support::{End, Reply, Rig, Served, World, ms, noise};
+use support::{names_in, same_file};
 
 #[test]
 fn one_file_arrives_whole_with_its_evidence_and_leaves_nothing_beside_it() {
@@ -71,7 +71,12 @@ fn evidence_that_is_required_and_missing_is_a_failure() {
     let (w, data) = (World::new(), noise(15, 40_000));
     let body = data.clone();
     let rig = Rig::start(move |_| Reply::status(200).body(&body, 0..body.len()).http10());
-    w.download(&rig.url("/f")).args(&["--require-evidence", "validator"]).give_up("1s").run().exits(3).says(&["evidence"]);
+    w.download(&rig.url("/f"))
+        .args(&["--require-evidence", "validator"])
+        .give_up("1s")
+        .run()
+        .exits(3)
+        .says(&["evidence"]);
     w.holds_nothing();
 }
 
@@ -90,7 +95,11 @@ fn bytes_beyond_the_content_length_are_not_ours() {
     let (w, data) = (World::new(), noise(17, 60_000));
     let body = data.clone();
     let rig = Rig::start(move |_| {
-        Reply::status(200).header("Content-Length", "50000").header("ETag", "\"e\"").body(&body, 0..60_000).then(End::Close)
+        Reply::status(200)
+            .header("Content-Length", "50000")
+            .header("ETag", "\"e\"")
+            .body(&body, 0..60_000)
+            .then(End::Close)
     });
     w.download(&rig.url("/f")).run().exits(0);
     w.holds(&data[..50_000]);
@@ -150,7 +159,8 @@ fn a_kept_connection_that_the_server_closed_is_no_failure() {
     let w = World::new();
     let folder = w.folder("in");
     // Nothing announces the close: the client learns of it when it asks for the next file.
-    let rig = Rig::start(|a| Served::new(&noise(21, 5_000)).reply(a).header("Connection", "keep-alive").then(End::Close));
+    let rig =
+        Rig::start(|a| Served::new(&noise(21, 5_000)).reply(a).header("Connection", "keep-alive").then(End::Close));
     let mut px = w.download(&rig.url("/0")).args(&["-j", "1", "--once"]).dir(&folder);
     for n in 1..6 {
         px = px.url(&rig.url(&format!("/{n}")));

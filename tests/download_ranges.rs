@@ -45,14 +45,16 @@ fn the_whole_file_in_place_of_a_range_is_read_through() {
 fn ranges_never_answered_and_cut_at_other_places_each_time() {
     let (w, data) = (World::new(), noise(61, 2 * MB));
     let served = Served::new(&data).no_ranges();
-    let rig = Rig::start(move |a| served.reply(a).cut([400_000, 1_900_000, 1_000_000, usize::MAX][a.n.min(3)], End::Close));
+    let rig =
+        Rig::start(move |a| served.reply(a).cut([400_000, 1_900_000, 1_000_000, usize::MAX][a.n.min(3)], End::Close));
     w.download(&rig.url("/f")).run().exits(0);
     w.holds(&data);
 }
 
 #[test]
 fn a_whole_file_that_brings_no_byte_does_not_cost_the_part() {
-    let (rig, _w) = ends_right(|_, d| Reply::status(200).header("ETag", "\"one\"").body(d, 0..2 * MB).cut(0, End::Close));
+    let (rig, _w) =
+        ends_right(|_, d| Reply::status(200).header("ETag", "\"one\"").body(d, 0..2 * MB).cut(0, End::Close));
     assert!(rig.asked()[2..].iter().any(|a| a.from() > MB / 2), "begun again from nothing");
 }
 
@@ -208,7 +210,11 @@ fn a_length_that_contradicts_the_chunks_never_makes_a_wrong_file() {
             Reply::status(200).header("Content-Length", n).body(&body, 0..500_000).chunked().then(End::Close)
         });
         let ran = w.download(&rig.url("/f")).give_up("2s").run();
-        if ran.succeeded() { w.holds(&data) } else { ran.exits(3); }
+        if ran.succeeded() {
+            w.holds(&data)
+        } else {
+            ran.exits(3);
+        }
     }
 }
 

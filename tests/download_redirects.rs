@@ -114,7 +114,12 @@ fn a_typed_mirror_gets_the_headers_but_not_the_credentials() {
     let first = Rig::start(|_| Reply::status(404));
     let served = Served::new(&data);
     let mirror = Rig::start(move |a| served.reply(a));
-    w.download(&first.url("/f")).mirror(&mirror.url("/f")).args(&SECRETS).args(&["-u", "user:t0ps3cret"]).run().exits(0);
+    w.download(&first.url("/f"))
+        .mirror(&mirror.url("/f"))
+        .args(&SECRETS)
+        .args(&["-u", "user:t0ps3cret"])
+        .run()
+        .exits(0);
     let asked = &mirror.asked()[0];
     assert_eq!(asked.header("x-plain"), Some("for typed URLs"));
     assert_eq!((asked.header("authorization"), asked.header("cookie")), (None, None));
@@ -149,7 +154,7 @@ fn secrets_of_an_unfinished_transfer_are_kept_from_other_eyes() {
         let ran = w.px(command.iter().copied()).run();
         ran.hides("t0ps3cret").hides("t0ken").hides("s1gnature");
     }
-    for file in support::px::files_below(w.state.parent().unwrap()) {
+    for file in support::files_below(w.state.parent().unwrap()) {
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o077, 0, "{}", file.display());
     }
 }

@@ -64,7 +64,12 @@ fn a_server_that_breaks_off_before_it_answers_is_tried_again() {
 
 #[test]
 fn what_is_no_http_is_no_file() {
-    for junk in ["SSH-2.0-Server\r\n", "\0\0\0\0\0\0\0\0\r\n\r\n", "HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\nbody"] {
+    for junk in [
+        "SSH-2.0-Server\r\n",
+        "\0\0\0\0\0\0\0\0\r\n\r\n",
+        "HTTP/1.1 2000 OK\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\nbody",
+    ] {
         let w = World::new();
         let rig = Rig::start(move |_| Reply::raw(junk));
         w.download(&rig.url("/f")).give_up("1s").run().exits(3);

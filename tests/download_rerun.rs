@@ -23,7 +23,9 @@ fn rig(served: Served) -> Rig {
 #[test]
 fn unchanged_on_the_server_nothing_is_fetched_or_touched() {
     let data = noise(160, 900_000);
-    for served in [Served::new(&data), Served::new(&data).no_etag().modified(MODIFIED), Served::new(&data).etag("W/\"w\"")] {
+    for served in
+        [Served::new(&data), Served::new(&data).no_etag().modified(MODIFIED), Served::new(&data).etag("W/\"w\"")]
+    {
         let w = World::new();
         let rig = rig(served);
         w.download(&rig.url("/f")).run().exits(0);

@@ -220,12 +220,13 @@ fn many_at_once_share_one_state_file() {
         served.reply(a).pace(40_000, ms(10)).cut(if a.n % 3 == 0 { 150_000 } else { usize::MAX }, End::Close)
     });
     let names: Vec<String> = (1..=8).map(|n| "n".repeat(n)).collect();
-    let runs: Vec<_> = names.iter().map(|n| w.download(&rig.url(&format!("/{n}"))).out(Some(w.path(n))).start()).collect();
+    let runs: Vec<_> =
+        names.iter().map(|n| w.download(&rig.url(&format!("/{n}"))).out(Some(w.path(n))).start()).collect();
     for run in runs {
         run.end().exits(0);
     }
     for name in &names {
-        support::px::same_file(&w.path(name), &noise(name.len() as u64 + 1, 400_000));
+        support::same_file(&w.path(name), &noise(name.len() as u64 + 1, 400_000));
     }
     assert_eq!(w.list(&["--all"]).len(), 8);
 }

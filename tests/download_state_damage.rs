@@ -4,7 +4,7 @@ mod support;
 
 use std::fs;
 
-use support::px::names_in;
+use support::names_in;
 use support::{End, Rig, Served, World, noise};
 
 const MB: usize = 1 << 20;
@@ -63,7 +63,13 @@ fn a_boinc_clients_file_is_listed_and_never_written() {
 #[test]
 fn a_damaged_file_without_a_predecessor_is_named_with_its_place_and_left_alone() {
     let cut = &BOINCS[..BOINCS.len() / 2];
-    for damage in [cut, "", "\0\0\0\0\0\0\0\0\0\0", "not xml at all", "<client_state>\n<file_info>\n<name>x</nam></client_state>\n"] {
+    for damage in [
+        cut,
+        "",
+        "\0\0\0\0\0\0\0\0\0\0",
+        "not xml at all",
+        "<client_state>\n<file_info>\n<name>x</nam></client_state>\n",
+    ] {
         let w = World::new();
         fs::write(&w.state, damage).unwrap();
         let rig = rig();
@@ -79,7 +85,11 @@ fn a_damaged_file_without_a_predecessor_is_named_with_its_place_and_left_alone()
 #[test]
 fn a_damaged_place_is_told_by_line() {
     let w = World::new();
-    fs::write(&w.state, "<client_state>\n<file_info>\n    <name>a</name>\n    <nbytes>12</nbites>\n</file_info>\n</client_state>\n").unwrap();
+    fs::write(
+        &w.state,
+        "<client_state>\n<file_info>\n    <name>a</name>\n    <nbytes>12</nbites>\n</file_info>\n</client_state>\n",
+    )
+    .unwrap();
     w.download(&rig().url("/f")).run().exits(5).says(&["line 4", ":4", "4:"]);
 }
 
@@ -151,7 +161,8 @@ fn state_lands_in_the_xdg_folder_unless_told_otherwise() {
 fn hostile_state_files_are_refused_within_limits() {
     let deep = format!("<client_state>\n{}{}</client_state>\n", "<a>".repeat(100_000), "</a>".repeat(100_000));
     let entity = "<!DOCTYPE x [<!ENTITY a \"aaaaaaaa\">]>\n<client_state>\n<file_info><name>&a;</name></file_info>\n</client_state>\n";
-    let wide = format!("<client_state>\n<file_info><name>{}</name></file_info>\n</client_state>\n", "n".repeat(40 << 20));
+    let wide =
+        format!("<client_state>\n<file_info><name>{}</name></file_info>\n</client_state>\n", "n".repeat(40 << 20));
     for text in [deep, entity.to_owned(), wide] {
         let w = World::new();
         fs::write(&w.state, &text).unwrap();

@@ -36,7 +36,10 @@ fn fifty_downloads_each_killed_once_at_a_random_moment() {
         std::thread::sleep(ms(200));
         let sent: u64 = nginx.log()[lines..].iter().map(|l| l.body_bytes).sum();
         let share = sent as f64 / SIZE as f64;
-        say(&format!("run {:2}: killed after {moment:4} ms, {sent} bytes on the wire, {share:.4} of the file", run + 1));
+        say(&format!(
+            "run {:2}: killed after {moment:4} ms, {sent} bytes on the wire, {share:.4} of the file",
+            run + 1
+        ));
         shares.push(share);
     }
     shares.sort_by(f64::total_cmp);

@@ -3,8 +3,8 @@
 mod support;
 
 use support::nginx::Nginx;
-use support::px::{names_in, same_file};
 use support::{World, cyclic_text, digest, gzip, noise};
+use support::{names_in, same_file};
 
 #[test]
 fn a_file_arrives_whole_and_the_second_run_fetches_nothing() {
@@ -95,7 +95,8 @@ fn files_compressed_beforehand_are_not_taken_for_the_plain_ones() {
 
 #[test]
 fn what_it_refuses_is_refused_at_once() {
-    let directives = "location /secret { return 403; } location /busy { return 503; } location /away { return 301 /f; }";
+    let directives =
+        "location /secret { return 403; } location /busy { return 503; } location /away { return 301 /f; }";
     let Some(nginx) = Nginx::start("nginx_plain::what_it_refuses", directives) else { return };
     let (w, data) = (World::new(), noise(201, 100_000));
     nginx.put("f", &data);

@@ -56,7 +56,8 @@ fn replaced_between_two_sessions_by_one_of_the_same_size() {
     drop(run);
     // The date of nginx's tag has whole seconds: the other version is given another one.
     nginx.put("f", &new);
-    let touched = std::process::Command::new("touch").args(["-d", "2026-01-02 03:04:05"]).arg(nginx.www().join("f")).status();
+    let touched =
+        std::process::Command::new("touch").args(["-d", "2026-01-02 03:04:05"]).arg(nginx.www().join("f")).status();
     assert!(touched.is_ok_and(|s| s.success()));
     w.download(&nginx.url("/f")).run().exits(0);
     w.holds(&new);

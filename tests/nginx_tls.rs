@@ -65,7 +65,9 @@ fn http_2_carries_whole_files_and_resumes() {
 #[test]
 fn http_2_connections_that_end_after_a_few_requests_are_no_failures() {
     // Nginx says GOAWAY after the last request that a connection may carry.
-    let Some((nginx, certificate)) = secure("nginx_tls::http_2_goaway", "# http2\nkeepalive_requests 2;") else { return };
+    let Some((nginx, certificate)) = secure("nginx_tls::http_2_goaway", "# http2\nkeepalive_requests 2;") else {
+        return;
+    };
     let w = World::new();
     let folder = w.folder("in");
     let mut px = w.download(&nginx.tls_url("/0")).dir(&folder).arg("--once").arg("--cacert").arg(certificate.path());
@@ -76,7 +78,7 @@ fn http_2_connections_that_end_after_a_few_requests_are_no_failures() {
         }
     }
     px.run().exits(0);
-    assert_eq!(support::px::names_in(&folder).len(), 9);
+    assert_eq!(support::names_in(&folder).len(), 9);
 }
 
 #[test]

@@ -6,13 +6,15 @@
 #![allow(clippy::print_stderr, reason = "tests talk to whoever runs them")]
 
 pub(crate) mod bytes;
+pub(crate) mod files;
 pub(crate) mod nginx;
 pub(crate) mod px;
 pub(crate) mod rig;
 pub(crate) mod skip;
 
 pub(crate) use bytes::{cyclic_text, digest, gzip, noise};
-pub(crate) use px::{Ran, Running, World, eventually};
+pub(crate) use files::{HANGS, eventually, files_below, names_in, same_file};
+pub(crate) use px::{Ran, Running, World};
 pub(crate) use rig::{Asked, End, Reply, Rig, Served};
 pub(crate) use skip::skipped;
 

@@ -119,7 +119,10 @@ impl Certificate {
     pub(crate) fn make(test: &str) -> Option<Self> {
         let folder = tempfile::Builder::new().prefix("persxfer-cert-").tempdir().unwrap();
         let made = Command::new("openssl")
-            .args("req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost".split(' '))
+            .args(
+                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=localhost"
+                    .split(' '),
+            )
             .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
             .args(["-addext", "basicConstraints=critical,CA:TRUE"])
             .args(["-keyout", "key.pem", "-out", "cert.pem"])
@@ -150,7 +153,8 @@ impl Certificate {
 /// A free port may be taken by somebody else before nginx has it, so this tries a few times.
 fn launch(folder: &Path, server: &str) -> (u16, Child) {
     for _ in 0..10 {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback has free ports").port();
+        let port =
+            TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback has free ports").port();
         if let Some(child) = try_launch(folder, server, port) {
             return (port, child);
         }
