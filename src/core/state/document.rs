@@ -1,0 +1,405 @@
+//! Document: a whole client state file in memory.
+
+use std::path::Path;
+use std::str;
+
+use bytes::Bytes;
+
+use super::damage::Damage;
+use super::hosts::{self, HostRecord};
+use super::index::{self, Index, Keys};
+use super::node::Node;
+use super::scan::{Scan, scan};
+use super::shape::Shape;
+use super::tree::Element;
+use super::{FORMAT, OURS, decode, encode, scalar};
+use crate::core::pers_xfer::record::{Record, XferId};
+
+/// Our synthetic project: BOINC drops files that stand before any.
+const PROJECT: &str = "
+<project>
+    <master_url>https://persxfer.invalid/</master_url>
+    <project_name>persxfer</project_name>
+</project>";
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A client state file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    kind: Kind,
+    format: u32,
+    generation: u64,
+    hosts: Vec<HostRecord>,
+    /// Our element of the top level as it was read; empty where there was none.
+    header: Bytes,
+    /// Everything up to the last transfer; new ones are added here.
+    head: Vec<Part>,
+    /// What follows the last transfer.
+    tail: Vec<Bytes>,
+    index: Index,
+    changed: bool,
+    fault: Option<String>,
+}
+
+/// Whose file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It has a mark of ours: a `<persxfer>` element at top level or in a transfer.
+    Ours,
+    /// A BOINC client's: a `<project>` or `<host_info>`, and no mark of ours. Listed, never written.
+    Foreign,
+    /// Neither; ours to write.
+    Other,
+}
+
+/// What a user's word for a transfer leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// One transfer.
+    One(XferId),
+    /// Several, in the order of the file.
+    Many(Vec<XferId>),
+    /// None.
+    None,
+}
+
+/// A part of the file.
+#[derive(Clone, Debug)]
+enum Part {
+    /// A transfer.
+    Transfer(XferId, Bytes),
+    /// An element that we do not know, a comment, a project.
+    Other(Bytes),
+    /// A transfer was here.
+    Gone,
+}
+
+impl Document {
+    /// A file of ours without transfers.
+    pub fn fresh() -> Self {
+        Self::assemble(Scan::default(), &Bytes::new())
+    }
+
+    /// Reads a whole file.
+    ///
+    /// # Errors
+    /// The first place at which it is no state file. Bytes that are no UTF-8 are damage too, except in the file of a BOINC
+    /// client, which writes names as it gets them.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Damage> {
+        Self::from_bytes(Bytes::copy_from_slice(bytes))
+    }
+
+    /// Reads a whole file and keeps its buffer. See [`Document::parse`].
+    ///
+    /// # Errors
+    /// As [`Document::parse`].
+    pub fn from_bytes(mut bytes: Bytes) -> Result<Self, Damage> {
+        if bytes.starts_with(BYTE_ORDER_MARK) {
+            bytes = bytes.slice(BYTE_ORDER_MARK.len()..);
+        }
+        match str::from_utf8(&bytes) {
+            Ok(text) => Ok(Self::assemble(scan(text)?, &bytes)),
+            Err(error) => Self::from_other_bytes(&bytes, error.valid_up_to()),
+        }
+    }
+
+    /// A file that is no UTF-8 from `bad` on.
+    fn from_other_bytes(bytes: &[u8], bad: usize) -> Result<Self, Damage> {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let document = scan(&text).map(|scan| Self::assemble(scan, &Bytes::from(text.clone())));
+        match document {
+            Ok(document) if document.kind == Kind::Foreign => Ok(document),
+            Err(damage) if damage.offset < bad => Err(damage),
+            _ => Err(Damage::at(&text, bad, "text in UTF-8", "other bytes")),
+        }
+    }
+
+    fn assemble(scan: Scan, bytes: &Bytes) -> Self {
+        let kind = match (scan.header.is_some() || scan.marked, scan.projects > 0 || scan.host_info) {
+            (true, _) => Kind::Ours,
+            (false, true) => Kind::Foreign,
+            (false, false) => Kind::Other,
+        };
+        let mut document = Self {
+            kind,
+            format: if scan.header.is_some() { scan.format } else { FORMAT },
+            generation: scan.generation,
+            hosts: scan.hosts,
+            header: scan.header.map_or_else(Bytes::new, |range| bytes.slice(range)),
+            head: Vec::with_capacity(scan.parts.len() + 1),
+            tail: Vec::new(),
+            index: Index::default(),
+            changed: false,
+            fault: None,
+        };
+        if scan.projects == 0 {
+            document.head.push(Part::Other(Bytes::from_static(PROJECT.as_bytes())));
+        }
+        let last = scan.parts.iter().rposition(|part| part.keys.is_some());
+        let mut nameless = Vec::new();
+        for (i, part) in scan.parts.into_iter().enumerate() {
+            let raw = bytes.slice(part.range);
+            match part.keys {
+                Some(keys) => document.adopt(raw, keys, &mut nameless),
+                None if last.is_some_and(|last| i > last) => document.tail.push(raw),
+                None => document.head.push(Part::Other(raw)),
+            }
+        }
+        document.name_the_nameless(nameless);
+        document
+    }
+
+    /// Takes up a transfer as it was read. Where it has no identity, or a copied one, it gets one when all others have theirs.
+    fn adopt(&mut self, raw: Bytes, keys: Keys, nameless: &mut Vec<(u32, Keys)>) {
+        let slot = self.next_slot();
+        match keys.id.filter(|id| self.index.slot(*id).is_none()) {
+            Some(id) => {
+                self.head.push(Part::Transfer(id, raw));
+                self.index.insert(id, &keys, slot);
+            }
+            None => {
+                self.head.push(Part::Transfer(keys.derived, raw));
+                nameless.push((slot, keys));
+            }
+        }
+    }
+
+    fn name_the_nameless(&mut self, nameless: Vec<(u32, Keys)>) {
+        for (slot, keys) in nameless {
+            let free = self.index.free(keys.derived);
+            if let Some(Part::Transfer(id, _)) = self.head.get_mut(slot as usize) {
+                *id = free;
+                self.index.insert(free, &keys, slot);
+            }
+        }
+    }
+
+    /// Whose file it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The version of its form; above [`FORMAT`], a later program's.
+    pub fn format(&self) -> u32 {
+        self.format
+    }
+
+    /// How often it has been written.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Counts one more writing.
+    pub fn next_generation(&mut self) {
+        self.generation = self.generation.saturating_add(1);
+    }
+
+    /// Something was changed since it was read, or since [`Document::mark_saved`].
+    pub fn is_changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The changes are on disk.
+    pub fn mark_saved(&mut self) {
+        self.changed = false;
+    }
+
+    /// Why a record could not be taken up: it is beyond the limits of the form. Such a document must not be written.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// How many transfers.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// No transfers.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every transfer, in the order of the file, each parsed when its turn comes.
+    pub fn transfers(&self) -> impl Iterator<Item = Record> {
+        self.head.iter().filter_map(|part| match part {
+            Part::Transfer(id, raw) => Some(decode::record(&element(raw), *id)),
+            _ => None,
+        })
+    }
+
+    /// Their identities, in the order of the file.
+    pub fn ids(&self) -> impl Iterator<Item = XferId> {
+        self.head.iter().filter_map(|part| match part {
+            Part::Transfer(id, _) => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// There is a transfer of that identity.
+    pub fn contains(&self, id: XferId) -> bool {
+        self.index.slot(id).is_some()
+    }
+
+    /// One transfer.
+    pub fn get(&self, id: XferId) -> Option<Record> {
+        let raw = self.raw(self.index.slot(id)?)?;
+        Some(decode::record(&element(raw), id))
+    }
+
+    /// Puts a transfer in the place of the one with the same identity, or behind the last one. What the old one held and
+    /// we do not know stays where it was.
+    pub fn put(&mut self, record: &Record) {
+        let slot = self.index.slot(record.id);
+        let old = slot.and_then(|slot| self.raw(slot)).cloned();
+        let text = written(&encode::record(record), old.as_ref().map(element).as_ref());
+        let keys = match Element::parse(&text) {
+            Ok(element) => index::keys(&element, 0),
+            Err(limit) => return self.refuse(&record.name, &limit),
+        };
+        if let (Some(slot), Some(old)) = (slot, &old) {
+            self.index.remove(record.id, &index::keys(&element(old), 0), slot);
+        }
+        let slot = slot.unwrap_or_else(|| self.next_slot());
+        let part = Part::Transfer(record.id, Bytes::from(text));
+        match self.head.get_mut(slot as usize) {
+            Some(place) => *place = part,
+            None => self.head.push(part),
+        }
+        self.index.insert(record.id, &keys, slot);
+        self.changed = true;
+    }
+
+    fn refuse(&mut self, name: &str, limit: &Damage) {
+        let why = format!("the transfer {name:?} does not fit into the state file: {limit}");
+        self.fault.get_or_insert(why);
+    }
+
+    /// Takes a transfer out; false where there is none of that identity.
+    pub fn remove(&mut self, id: XferId) -> bool {
+        let Some(slot) = self.index.slot(id) else { return false };
+        let part = self.head.get_mut(slot as usize).map(|part| std::mem::replace(part, Part::Gone));
+        if let Some(Part::Transfer(_, raw)) = part {
+            self.index.remove(id, &index::keys(&element(&raw), 0), slot);
+        }
+        self.changed = true;
+        true
+    }
+
+    /// The transfers that a user can mean by this word: a name, an absolute path, or an identity.
+    pub fn find(&self, word: &str) -> Found {
+        let mut slots: Vec<u32> = self.named(word).chain(self.with_path(Path::new(word))).collect();
+        slots.extend(scalar::id(word).and_then(|id| self.index.slot(id)));
+        slots.sort_unstable();
+        slots.dedup();
+        let ids: Vec<XferId> = slots.into_iter().filter_map(|slot| self.id(slot)).collect();
+        match ids.as_slice() {
+            [] => Found::None,
+            [one] => Found::One(*one),
+            _ => Found::Many(ids),
+        }
+    }
+
+    /// The transfers with this path, in the order of the file: the identity of a download is its absolute target.
+    pub fn at_path(&self, path: &Path) -> Vec<XferId> {
+        self.with_path(path).filter_map(|slot| self.id(slot)).collect()
+    }
+
+    /// A name that no transfer has: the one wanted, or with `~2`, `~3` and so on behind it. What XML cannot hold in it
+    /// becomes `_`.
+    pub fn unique_name(&mut self, wanted: &str) -> String {
+        let wanted = wanted.trim().replace(char::is_control, "_");
+        self.index.unique_name(if wanted.is_empty() { "unnamed" } else { &wanted })
+    }
+
+    /// Hosts that back off as a whole.
+    pub fn hosts(&self) -> &[HostRecord] {
+        &self.hosts
+    }
+
+    /// Replaces the hosts that back off.
+    pub fn set_hosts(&mut self, hosts: Vec<HostRecord>) {
+        self.changed |= self.hosts != hosts;
+        self.hosts = hosts;
+    }
+
+    /// The whole file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.chunks().collect::<Vec<_>>().concat()
+    }
+
+    /// The whole file in pieces, one after the other: untouched ones are those that were read.
+    pub fn chunks(&self) -> impl Iterator<Item = Bytes> {
+        let head = self.head.iter().filter_map(|part| match part {
+            Part::Transfer(_, raw) | Part::Other(raw) => Some(raw),
+            Part::Gone => None,
+        });
+        let start = Bytes::from(format!("<client_state>{}", self.header_text()));
+        let end = Bytes::from_static(b"\n</client_state>\n");
+        let parts = head.chain(&self.tail).flat_map(|raw| [line_break_before(raw), raw.clone()]);
+        std::iter::once(start).chain(parts).chain(std::iter::once(end))
+    }
+
+    fn header_text(&self) -> String {
+        let mut nodes =
+            vec![Node::plain("format", self.format.max(FORMAT)), Node::plain("generation", self.generation)];
+        nodes.extend(self.hosts.iter().map(hosts::encode));
+        let old = (!self.header.is_empty()).then(|| element(&self.header));
+        written(&Node::parent(OURS, Shape::Top, nodes), old.as_ref())
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = u32> {
+        let is_it = move |slot: &u32| {
+            self.raw(*slot).is_some_and(|raw| decode::text(&element(raw), "name").as_deref() == Some(name))
+        };
+        self.index.named(name).filter(is_it)
+    }
+
+    fn with_path(&self, path: &Path) -> impl Iterator<Item = u32> {
+        let is_it = move |slot: &u32| {
+            let Some(raw) = self.raw(*slot) else { return false };
+            let found = element(raw).child(OURS).and_then(|o| o.child("path")).map(scalar::path);
+            found.as_deref() == Some(path)
+        };
+        self.index.at_path(path).filter(is_it)
+    }
+
+    fn raw(&self, slot: u32) -> Option<&Bytes> {
+        match self.head.get(slot as usize)? {
+            Part::Transfer(_, raw) => Some(raw),
+            _ => None,
+        }
+    }
+
+    fn id(&self, slot: u32) -> Option<XferId> {
+        match self.head.get(slot as usize)? {
+            Part::Transfer(id, _) => Some(*id),
+            _ => None,
+        }
+    }
+
+    fn next_slot(&self) -> u32 {
+        // A file of at most a gigabyte holds far fewer parts.
+        u32::try_from(self.head.len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// A node on a line of its own.
+fn written(node: &Node, old: Option<&Element<'_>>) -> String {
+    let mut out = String::from("\n");
+    node.write(old, 0, &mut out);
+    out
+}
+
+/// Parts that shared a line when they were read, or stood outside the root, get one of their own: BOINC's readers like
+/// it better.
+fn line_break_before(raw: &[u8]) -> Bytes {
+    Bytes::from_static(if raw.first().is_some_and(u8::is_ascii_whitespace) { b"" } else { b"\n" })
+}
+
+/// The element that a part consists of.
+#[expect(clippy::expect_used, reason = "every part was parsed as UTF-8 and as one element when it was taken up")]
+fn element(raw: &Bytes) -> Element<'_> {
+    let text = str::from_utf8(raw).expect("a part is UTF-8");
+    Element::parse(text).expect("a part is one sound element")
+}

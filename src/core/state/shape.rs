@@ -1,0 +1,181 @@
+//! Which elements we know, where, and in which order they are written. Everything else is somebody else's and stays.
+
+use super::backoff;
+use super::tree::Element;
+use crate::core::pers_xfer::record::Direction;
+use crate::core::url::MirrorUrl;
+
+/// The elements that hold other elements of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// `<persxfer>` at top level.
+    Top,
+    /// `<host>` therein.
+    Host,
+    /// `<file_info>` or `<file>` of a transfer in that direction.
+    Record(Direction),
+    /// `<persistent_file_xfer>`.
+    Transfer,
+    /// `<persxfer>` of a transfer.
+    Ours,
+    /// `<mirror>`.
+    Mirror,
+    /// `<backoff>`.
+    Backoff,
+    /// `<dossier>`.
+    Dossier,
+    /// `<part>` and `<rival>`.
+    Draft,
+    /// `<validators>`.
+    Validators,
+    /// `<origin_notes>`.
+    Origin,
+    /// `<failure>`.
+    Failure,
+    /// `<finished>`.
+    Finished,
+}
+
+/// The six fields of BOINC's `<persistent_file_xfer>`, in its order.
+pub(super) const SIX: &[&str] =
+    &["num_retries", "first_request_time", "next_request_time", "time_so_far", "last_bytes_xferred", "is_upload"];
+
+const RECORD: &[&str] = &[
+    "name",
+    "nbytes",
+    "max_nbytes",
+    "md5_cksum",
+    "status",
+    "uploaded",
+    "url",
+    "download_url",
+    "upload_url",
+    "persistent_file_xfer",
+    "error_msg",
+    "persxfer",
+];
+
+const OURS: &[&str] = &[
+    "id",
+    "direction",
+    "path",
+    "folder",
+    "zero_nbytes",
+    "zero_max_nbytes",
+    "suspended",
+    "digest",
+    "num_retries",
+    "first_request_time",
+    "next_request_time",
+    "time_so_far",
+    "last_bytes_xferred",
+    "sessions",
+    "mirror",
+    "backoff",
+    "patience_used",
+    "patience_at",
+    "dossier",
+    "failure",
+    "finished",
+];
+
+/// Elements of ours that hold a number: a malformed one is damage, for nobody else writes them.
+const NUMBERS: &[&str] = &[
+    "format",
+    "generation",
+    "failures",
+    "until",
+    "sessions",
+    "position",
+    "missing_passes",
+    "corrupt_fetches",
+    "not_before",
+    "patience_used",
+    "patience_at",
+    "held",
+    "total",
+    "last_modified",
+    "date",
+    "changes",
+    "time",
+    "size",
+    "mtime_ns",
+    "inode",
+];
+
+impl Shape {
+    /// The names known inside, in the order of writing.
+    pub(super) const fn order(self) -> &'static [&'static str] {
+        match self {
+            Self::Top => &["format", "generation", "host"],
+            Self::Host => &["origin", "direction", "failures", "until"],
+            Self::Record(_) => RECORD,
+            Self::Transfer => SIX,
+            Self::Ours => OURS,
+            Self::Mirror => {
+                &["position", "url", "refused", "served", "missing_passes", "corrupt_fetches", "not_before", "tried"]
+            }
+            Self::Backoff => backoff::ORDER,
+            Self::Dossier => &["part", "rival", "origin_notes", "changes"],
+            Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "joints"],
+            Self::Validators => &["origin", "etag", "last_modified", "date"],
+            Self::Origin => &["origin", "ranges", "if_range", "etags_lie"],
+            Self::Failure => &["time", "url", "class", "held", "text"],
+            Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode"],
+        }
+    }
+
+    /// The shape of the element of that name inside, where it has one.
+    pub(super) fn of(self, name: &str) -> Option<Self> {
+        match (self, name) {
+            (Self::Top, "host") => Some(Self::Host),
+            (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
+            (Self::Record(_), "persxfer") => Some(Self::Ours),
+            (Self::Ours, "mirror") => Some(Self::Mirror),
+            (Self::Ours, "backoff") => Some(Self::Backoff),
+            (Self::Ours, "dossier") => Some(Self::Dossier),
+            (Self::Ours, "failure") => Some(Self::Failure),
+            (Self::Ours, "finished") => Some(Self::Finished),
+            (Self::Dossier, "part" | "rival") => Some(Self::Draft),
+            (Self::Dossier, "origin_notes") => Some(Self::Origin),
+            (Self::Draft, "validators") => Some(Self::Validators),
+            _ => None,
+        }
+    }
+
+    /// The child that tells elements of this shape and the same name apart.
+    pub(super) const fn key(self) -> Option<&'static str> {
+        match self {
+            Self::Mirror => Some("url"),
+            Self::Host | Self::Validators | Self::Origin => Some("origin"),
+            _ => None,
+        }
+    }
+
+    /// We know this element here, so that our own view of it replaces it. A URL that we cannot read, or of the other
+    /// direction, is none of our business.
+    pub(super) fn knows(self, element: &Element<'_>) -> bool {
+        match (self, element.name) {
+            (Self::Record(direction), "url" | "download_url" | "upload_url") => {
+                url_direction(element) == Some(direction) && MirrorUrl::parse(&element.text()).is_ok()
+            }
+            (_, name) => self.order().contains(&name),
+        }
+    }
+}
+
+/// Which way the URL in this element of a record is for. The old `<url>` tells by its text (boinc.md 2.2).
+pub(super) fn url_direction(element: &Element<'_>) -> Option<Direction> {
+    match element.name {
+        "download_url" => Some(Direction::Download),
+        "upload_url" => Some(Direction::Upload),
+        "url" if element.inner.contains("file_upload_handler") => Some(Direction::Upload),
+        "url" => Some(Direction::Download),
+        _ => None,
+    }
+}
+
+/// This element of ours holds a number.
+pub(super) fn is_number(name: &str) -> bool {
+    NUMBERS.contains(&name)
+}

@@ -1,0 +1,254 @@
+//! Any record, written and read, is the same record.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::{document, sample, text_of};
+use crate::core::backoff::Backoff;
+use crate::core::digest::{Algorithm, Expected};
+use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, Joints, OriginNotes, Ranges};
+use crate::core::pers_xfer::record::{
+    Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
+};
+use crate::core::range::Length;
+use crate::core::state::Document;
+use crate::core::time::{Delay, Epoch};
+use crate::core::url::{MirrorUrl, Origin};
+use crate::core::validator::{ETag, Validators};
+use crate::core::verdict::Class;
+
+/// Texts of every kind: markup, blanks at the ends, control characters, percent signs, what XML cannot hold.
+fn text() -> BoxedStrategy<String> {
+    prop_oneof![
+        "[a-z ]{0,12}",
+        "[<>&\"'%;# \t\r\n\\]a]{0,8}",
+        any::<String>(),
+        "[\u{0}-\u{1f}\u{7f}\u{fffe}\u{ffff}x]{0,4}",
+        Just("]]>&#0;&amp;<!--".to_owned()),
+    ]
+    .boxed()
+}
+
+fn path() -> BoxedStrategy<PathBuf> {
+    let any_bytes = vec(1_u8..=255, 0..12).prop_map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
+    prop_oneof!["/[a-z /%<&]{0,12}".prop_map(PathBuf::from), any_bytes].boxed()
+}
+
+fn url() -> BoxedStrategy<MirrorUrl> {
+    let text = "https?://(u:p@)?[a-z]{1,6}\\.example(:[1-9][0-9]{1,3})?/[a-z%<&' ]{0,8}(\\?[a-z=&]{0,8})?";
+    text.prop_filter_map("a URL", |t| MirrorUrl::parse(&t).ok()).boxed()
+}
+
+fn origin() -> impl Strategy<Value = Origin> {
+    url().prop_map(|u| u.origin())
+}
+
+fn time() -> impl Strategy<Value = Epoch> {
+    prop_oneof![1_700_000_000_000_000_i64..1_900_000_000_000_000, any::<i64>()]
+        .prop_map(|micros| Epoch::from_micros(micros.max(i64::MIN + 1)))
+}
+
+/// A time in one of BOINC's elements, where 0 means none.
+fn boinc_time() -> impl Strategy<Value = Option<Epoch>> {
+    option::of(time().prop_filter("0 is none", |t| *t != Epoch::ZERO))
+}
+
+fn delay() -> impl Strategy<Value = Delay> {
+    prop_oneof![Just(0), 0_u64..100_000_000_000, any::<u64>()].prop_map(Delay::from_micros)
+}
+
+fn length() -> impl Strategy<Value = Length> {
+    prop_oneof![Just(0), 0_u64..1 << 40, any::<u64>()].prop_map(Length)
+}
+
+fn class() -> impl Strategy<Value = Class> {
+    prop::sample::select(Class::ALL.to_vec())
+}
+
+fn digest() -> BoxedStrategy<Expected> {
+    use Algorithm::*;
+    let sized = [(Blake3, 32), (Crc32c, 4), (Md5, 16), (Sha1, 20), (Sha256, 32), (Sha512, 64)];
+    prop::sample::select(sized.to_vec())
+        .prop_flat_map(|(algorithm, n)| vec(any::<u8>(), n).prop_map(move |bytes| Expected { algorithm, bytes }))
+        .boxed()
+}
+
+fn mirror() -> BoxedStrategy<MirrorRecord> {
+    let standing = option::of((class(), text())).prop_map(|refused| match refused {
+        Some((class, why)) => Standing::Refused { class, why },
+        None => Standing::Usable,
+    });
+    (url(), standing, any::<bool>(), 0_u32..4, any::<u32>(), option::of(time()), any::<bool>())
+        .prop_map(|(url, standing, served, missing_passes, corrupt_fetches, not_before, tried)| MirrorRecord {
+            url,
+            standing,
+            served,
+            missing_passes,
+            corrupt_fetches,
+            not_before,
+            tried,
+        })
+        .boxed()
+}
+
+fn validators() -> BoxedStrategy<Validators> {
+    let etag = (any::<bool>(), text()).prop_map(|(weak, t)| ETag { weak, opaque: format!("\"{t}\"") });
+    (option::of(etag), option::of(time()), option::of(time()))
+        .prop_map(|(etag, last_modified, date)| Validators { etag, last_modified, date })
+        .boxed()
+}
+
+fn draft() -> BoxedStrategy<Draft> {
+    let joints = prop::sample::select(vec![Joints::Length, Joints::Overlap, Joints::Validator]);
+    let words = (option::of(text()), option::of(text()));
+    (length(), option::of(length()), vec((origin(), validators()), 0..3), option::of(origin()), words, joints)
+        .prop_map(|(held, total, validators, last_origin, (content_type, coding), joints)| Draft {
+            held,
+            total,
+            validators,
+            last_origin,
+            content_type,
+            coding,
+            joints,
+        })
+        .boxed()
+}
+
+fn dossier() -> BoxedStrategy<Dossier> {
+    let ranges = prop::sample::select(vec![Ranges::Unknown, Ranges::Work, Ranges::Broken]);
+    let if_range = prop::sample::select(vec![IfRange::Best, IfRange::Date, IfRange::Bare]);
+    let notes = (origin(), ranges, if_range, any::<bool>())
+        .prop_map(|(origin, ranges, if_range, etags_lie)| OriginNotes { origin, ranges, if_range, etags_lie });
+    (prop_oneof![Just(Draft::default()), draft()], option::of(draft()), vec(notes, 0..3), 0_u32..9)
+        .prop_map(|(part, rival, origins, changes)| Dossier { part, rival, origins, changes })
+        .boxed()
+}
+
+fn past() -> BoxedStrategy<Past> {
+    (time(), text(), class(), text(), length())
+        .prop_map(|(at, url, class, text, held)| Past { at, url, class, text, held })
+        .boxed()
+}
+
+fn finished() -> BoxedStrategy<Finished> {
+    use Evidence::*;
+    let evidence = prop::sample::select(vec![None, Length, Overlap, Validator, Digest]);
+    (time(), evidence, length(), any::<i64>(), any::<u64>())
+        .prop_map(|(at, evidence, size, mtime, inode)| Finished {
+            at,
+            evidence,
+            size,
+            mtime_ns: i128::from(mtime) * 1_000,
+            inode,
+        })
+        .boxed()
+}
+
+fn status() -> BoxedStrategy<Status> {
+    prop_oneof![
+        Just(Status::Pending),
+        Just(Status::Suspended),
+        Just(Status::Done),
+        (i32::MIN..0, text()).prop_map(|(code, message)| Status::Failed { code, message }),
+    ]
+    .boxed()
+}
+
+fn record() -> impl Strategy<Value = Record> {
+    let direction = prop::sample::select(vec![Direction::Download, Direction::Upload]);
+    let who = (any::<u64>(), text(), direction, option::of(path()), option::of(path()), vec(mirror(), 0..4));
+    let what = (option::of(length()), option::of(length()), vec(digest(), 0..3), status(), dossier());
+    let times = (boinc_time(), boinc_time(), delay(), delay(), option::of(time()));
+    let counts = (any::<u32>(), 0_u32..100, length());
+    (who, what, times, counts, vec(past(), 0..4), option::of(finished())).prop_map(
+        |(who, what, times, counts, history, finished)| Record {
+            id: XferId(who.0),
+            name: who.1,
+            direction: who.2,
+            path: who.3,
+            folder: who.4,
+            mirrors: who.5,
+            nbytes: what.0,
+            max_nbytes: what.1,
+            digests: what.2,
+            status: what.3,
+            num_retries: counts.0,
+            sessions: counts.1,
+            first_request_time: times.0,
+            next_request_time: times.1,
+            time_so_far: times.2,
+            confirmed: counts.2,
+            backoff: Backoff::default(),
+            patience_used: times.3,
+            patience_at: times.4,
+            dossier: what.4,
+            history,
+            finished,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_record_survives_the_file(record in record()) {
+        let mut written = Document::fresh();
+        written.put(&record);
+        prop_assert_eq!(written.fault(), None);
+        let read = Document::parse(&written.to_bytes()).map_err(|d| TestCaseError::fail(d.to_string()))?;
+        prop_assert_eq!(read.get(record.id), Some(record.clone()));
+        prop_assert_eq!(read.transfers().collect::<Vec<_>>(), vec![record]);
+        prop_assert_eq!(read.to_bytes(), written.to_bytes());
+    }
+
+    /// Over an older record, of whatever content, nothing of the older one shows through.
+    #[test]
+    fn a_record_replaces_an_older_one_whole(old in record(), new in record()) {
+        let new = Record { id: old.id, direction: old.direction, ..new };
+        let mut written = Document::fresh();
+        written.put(&old);
+        written.put(&new);
+        prop_assert_eq!(written.len(), 1);
+        let read = document(&text_of(&written));
+        prop_assert_eq!(read.get(new.id), Some(new.clone()));
+        if let Some(path) = &new.path {
+            prop_assert_eq!(read.at_path(path), vec![new.id]);
+            prop_assert_eq!(written.at_path(path), vec![new.id]);
+        }
+    }
+
+    /// XML 1.0 readers other than ours can read what we write: no character that it forbids, no stray markup.
+    #[test]
+    fn what_is_written_is_xml(record in record()) {
+        let mut written = Document::fresh();
+        written.put(&record);
+        let text = text_of(&written);
+        let foul = text.contains(|c: char| (c < ' ' && c != '\n' && c != '\t') || matches!(c, '\u{fffe}' | '\u{ffff}'));
+        prop_assert!(!foul, "{}", text);
+        let mut strict = quick_xml::Reader::from_str(&text);
+        while strict.read_event().map_err(|e| TestCaseError::fail(e.to_string()))? != quick_xml::events::Event::Eof {}
+    }
+}
+
+#[test]
+fn a_neighbour_is_not_touched() {
+    let mut read = document(sample("future"));
+    read.put(&super::queued(1, "neighbour"));
+    let rewritten = text_of(&read);
+    let start = sample("future").find("<file_info>").expect("a record");
+    let end = sample("future").find("</file_info>").expect("its end");
+    assert!(rewritten.contains(&sample("future")[start..end]));
+    assert!(rewritten.find("neighbour") < rewritten.find("<postscript/>"), "new ones stand behind the last transfer");
+}
+
+#[test]
+fn a_queued_transfer_is_small() {
+    let mut read = Document::fresh();
+    let before = read.to_bytes().len();
+    read.put(&super::queued(1, "a-file-of-some-name.tar.gz"));
+    assert!(read.to_bytes().len() - before < 450);
+}
