@@ -61,6 +61,29 @@ fn a_boinc_clients_file_is_listed_and_never_written() {
 }
 
 #[test]
+fn the_samples_are_what_the_readme_says() {
+    let sample = |name: &str| {
+        let w = World::new();
+        let from = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("state").join(name);
+        fs::copy(&from, &w.state).unwrap_or_else(|e| panic!("{}: {e}", from.display()));
+        w
+    };
+    for name in ["fresh.xml", "waiting.xml", "given_up.xml", "boinc_client.xml"] {
+        let w = sample(name);
+        let before = w.state_text();
+        assert!(!w.list(&["--all"]).is_empty(), "{name} lists nothing");
+        w.px(["state", "list", "--all"]).run().exits(0);
+        w.px(["state", "check"]).run().exits(0);
+        assert_eq!(w.state_text(), before, "{name} was written to");
+    }
+    let boincs = sample("boinc_client.xml").list(&[]);
+    assert!(boincs.iter().any(|t| t["num_retries"].as_u64() > Some(0) && t["next_request_time"].is_number()));
+    let damaged = sample("damaged.xml");
+    damaged.px(["state", "check"]).run().exits(3);
+    damaged.px(["state", "list"]).run().exits(5).says(&["client_state.xml"]);
+}
+
+#[test]
 fn a_damaged_file_without_a_predecessor_is_named_with_its_place_and_left_alone() {
     let cut = &BOINCS[..BOINCS.len() / 2];
     for damage in [

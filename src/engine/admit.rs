@@ -9,9 +9,7 @@ use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::pers_xfer::record::{
-    Direction, Evidence, Finished, MirrorRecord, Record, Standing, Status, XferId,
-};
+use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Standing, Status, XferId};
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
@@ -102,17 +100,13 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
         return run(job, reborn(record), Clobber::Replace);
     }
     let draft = std::mem::take(&mut record.dossier.part);
-    let entry = Entry { record: reborn(record), revalidate: Some(draft), clobber: Clobber::Replace, failed_before: false };
+    let entry =
+        Entry { record: reborn(record), revalidate: Some(draft), clobber: Clobber::Replace, failed_before: false };
     Admission::Run(Box::new(Entry { record: updated(job, entry.record), ..entry }))
 }
 
 /// A file that is not ours stands there.
-fn foreign(
-    job: &Job,
-    path: &Path,
-    record: Option<Record>,
-    go_on: impl FnOnce(Clobber) -> Admission,
-) -> Admission {
+fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
     let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
     match job.existing {
         Existing::Overwrite => go_on(Clobber::Replace),
