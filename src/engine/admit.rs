@@ -9,13 +9,12 @@ use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Standing, Status, XferId};
+use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
-use crate::engine::{Ending, Existing, Job, Target};
-use crate::io::durable::Clobber;
-use crate::io::part;
+use crate::engine::{Existing, Job, Target};
+use crate::io::part::{self, Clobber};
 
 /// What becomes of a job.
 #[derive(Debug)]
@@ -99,14 +98,18 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
         }
         return run(job, reborn(record), Clobber::Replace);
     }
-    let draft = std::mem::take(&mut record.dossier.part);
-    let entry =
-        Entry { record: reborn(record), revalidate: Some(draft), clobber: Clobber::Replace, failed_before: false };
-    Admission::Run(Box::new(Entry { record: updated(job, entry.record), ..entry }))
+    let revalidate = Some(std::mem::take(&mut record.dossier.part));
+    let record = updated(job, reborn(record));
+    Admission::Run(Box::new(Entry { record, revalidate, clobber: Clobber::Replace, failed_before: false }))
 }
 
 /// A file that is not ours stands there.
-fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
+fn foreign(
+    job: &Job,
+    path: &Path,
+    record: Option<Record>,
+    go_on: impl FnOnce(Clobber) -> Admission,
+) -> Admission {
     let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
     match job.existing {
         Existing::Overwrite => go_on(Clobber::Replace),
@@ -147,6 +150,7 @@ fn reborn(record: Record) -> Record {
         next_request_time: None,
         time_so_far: Delay::ZERO,
         confirmed: Length::ZERO,
+        progress_mark: Length::ZERO,
         backoff: Backoff::default(),
         patience_used: Delay::ZERO,
         patience_at: None,
@@ -172,30 +176,7 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
         Target::File(path) => (Some(path.clone()), None),
         Target::ServerNamed(folder) => (None, Some(folder.clone())),
     };
-    Record {
-        id,
-        name,
-        direction: Direction::Download,
-        path,
-        folder,
-        mirrors: Vec::new(),
-        nbytes: None,
-        max_nbytes: None,
-        digests: Vec::new(),
-        status: Status::Pending,
-        num_retries: 0,
-        sessions: 0,
-        first_request_time: None,
-        next_request_time: None,
-        time_so_far: Delay::ZERO,
-        confirmed: Length::ZERO,
-        backoff: Backoff::default(),
-        patience_used: Delay::ZERO,
-        patience_at: None,
-        dossier: Dossier::default(),
-        history: Vec::new(),
-        finished: None,
-    }
+    Record { path, folder, ..Record::download(id, name, &job.urls) }
 }
 
 /// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL.
@@ -211,7 +192,7 @@ pub(super) fn is_of(record: &Record, job: &Job) -> bool {
     }
 }
 
-fn path_of(target: &Target) -> Option<PathBuf> {
+pub(super) fn path_of(target: &Target) -> Option<PathBuf> {
     match target {
         Target::File(path) => Some(path.clone()),
         Target::ServerNamed(_) => None,
@@ -238,14 +219,9 @@ fn is_as_left(finished: &Finished, meta: &Metadata) -> bool {
 }
 
 fn has_digests(path: &Path, digests: &[Expected]) -> bool {
-    part::digests_of_file(path, digests).is_ok_and(|found| digests.iter().all(|d| found.contains(d)))
+    part::has_digests(path, digests).unwrap_or(false)
 }
 
 fn not_ours(path: &Path, why: &str) -> LocalFault {
     LocalFault::NotOurs { path: path.display().to_string(), why: why.to_owned() }
-}
-
-/// How a job that does not run ends.
-pub(super) fn ending(evidence: Evidence) -> Ending {
-    Ending::Unchanged { evidence }
 }

@@ -4,12 +4,13 @@
 
 mod admit;
 mod persist;
+mod run;
 mod stop;
 mod supervisor;
 mod transfer;
 
+pub use run::{EngineError, run};
 pub use stop::Stop;
-pub use supervisor::{EngineError, run};
 
 use std::path::PathBuf;
 
@@ -18,6 +19,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
 use crate::core::giveup::GiveUpFrom;
+pub use crate::core::pers_xfer::Rounds;
 use crate::core::pers_xfer::record::{Evidence, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
@@ -82,15 +84,6 @@ pub enum FailedPart {
     Keep,
     /// It goes at once (`--delete-partial`).
     Delete,
-}
-
-/// How often each mirror is tried before the command ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounds {
-    /// Until the transfer ends, one way or the other.
-    UntilDone,
-    /// One session a mirror, then the state is saved (`--once`).
-    Once,
 }
 
 /// What holds for all jobs of one run.

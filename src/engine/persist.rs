@@ -45,7 +45,7 @@ impl Persist {
             return Ok(());
         }
         let dirty: Vec<&Record> = self.dirty.iter().filter_map(|id| record(*id)).collect();
-        self.file.commit(|document| dirty.iter().for_each(|record| document.put((*record).clone())))?;
+        self.file.commit(|document| dirty.iter().for_each(|record| document.put(record)))?;
         self.dirty.clear();
         self.due = None;
         Ok(())

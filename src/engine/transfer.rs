@@ -3,7 +3,6 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, Outcome};
 use crate::core::machine::Machine;
@@ -12,13 +11,13 @@ use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
+use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
+use crate::core::failure::LocalFault;
 use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
 use crate::engine::FailedPart;
 use crate::engine::supervisor::HostNews;
-use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};
-use crate::io::durable::Clobber;
-use crate::io::part::{PartStore, Spec};
+use crate::io::part::{Clobber, PartStore, Spec};
 
 /// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
 const SMALL: Length = Length(256 << 10);

@@ -97,6 +97,11 @@ impl Policy {
         self.bounds().max
     }
 
+    /// The bounds that were given by [`Policy::with_bounds`].
+    pub const fn given_bounds(&self) -> (Option<Delay>, Option<Delay>) {
+        (self.min, self.max)
+    }
+
     fn bounds(&self) -> Bounds {
         let own = self.kind.own_bounds();
         match (self.min, self.max) {

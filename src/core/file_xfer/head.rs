@@ -1,10 +1,7 @@
 //! The head of an answer, read once into what the judging needs; nothing in it is believed yet.
 
 use http::HeaderMap;
-use http::header::{
-    CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, DATE, LOCATION, RETRY_AFTER,
-    TRANSFER_ENCODING,
-};
+use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 
 use crate::core::printable::printable_bytes;
 use crate::core::range::Length;
@@ -48,14 +45,15 @@ pub struct AnswerHead {
 
 impl AnswerHead {
     /// Reads a head. `now` is the wall clock, against which a Retry-After date is read where the answer has no Date.
-    pub fn read(status: u16, version: http::Version, headers: &HeaderMap, now: Epoch) -> Self {
+    pub fn read(status: u16, framing: Framing, headers: &HeaderMap, now: Epoch) -> Self {
         let bytes = |name| headers.get(name).map(|v: &http::HeaderValue| v.as_bytes());
-        let date = bytes(DATE).and_then(|b| std::str::from_utf8(b).ok()).and_then(http_date);
+        let validators = Validators::from_headers(headers);
+        let date = validators.date;
         Self {
             status,
-            validators: Validators::from_headers(headers),
+            validators,
             content_range: bytes(CONTENT_RANGE).map(|b| String::from_utf8_lossy(b).into_owned()),
-            framing: framing(version, headers),
+            framing,
             content_type: bytes(CONTENT_TYPE).and_then(content_type),
             coding: coding(headers),
             location: bytes(LOCATION).map(|b| String::from_utf8_lossy(b).into_owned()),
@@ -88,23 +86,6 @@ impl AnswerHead {
 /// Is this a media type of HTML pages?
 pub(super) fn is_html_type(content_type: &str) -> bool {
     matches!(content_type, "text/html" | "application/xhtml+xml")
-}
-
-fn http_date(text: &str) -> Option<Epoch> {
-    let at = httpdate::parse_http_date(text).ok()?;
-    let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
-    Some(Epoch::ZERO + Delay::from(since))
-}
-
-fn framing(version: http::Version, headers: &HeaderMap) -> Framing {
-    let chunked = headers.contains_key(TRANSFER_ENCODING);
-    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|t| t.trim().parse().ok());
-    match (chunked, length) {
-        (false, Some(n)) => Framing::Length(Length(n)),
-        (true, _) => Framing::Marked,
-        (false, None) if version >= http::Version::HTTP_2 => Framing::Marked,
-        (false, None) => Framing::Close,
-    }
 }
 
 fn content_type(raw: &[u8]) -> Option<String> {

@@ -18,7 +18,7 @@ pub use machine::FileXfer;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::Evidence;
-use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::range::{ByteRange, Length, Offset, range_from, range_of};
 use crate::core::time::Delay;
 use crate::core::url::{MirrorUrl, Origin};
 
@@ -67,6 +67,14 @@ pub struct Wanted {
     pub from: Offset,
     /// One beyond the last byte; `None` for all the rest.
     pub to: Option<Offset>,
+}
+
+impl Wanted {
+    /// The text of the Range field (RFC 9110 14.2).
+    pub fn text(self) -> String {
+        let part = self.to.and_then(|to| range_of(ByteRange::new(self.from, to)));
+        part.unwrap_or_else(|| range_from(self.from))
+    }
 }
 
 /// What a hop may carry of the user's headers and credentials (design 3.11).

@@ -9,7 +9,7 @@ use crate::core::pers_xfer::record::{Record, Status};
 use crate::core::pers_xfer::rules::Rules;
 use crate::core::pers_xfer::session::Session;
 use crate::core::pers_xfer::waiting::{Reason, Wait};
-use crate::core::pers_xfer::{Action, Event};
+use crate::core::pers_xfer::{Action, Event, Urgency};
 use crate::core::time::{Mono, Now};
 
 /// One transfer over its whole life.
@@ -178,6 +178,10 @@ impl Machine for PersFileXfer {
             Event::Began => self.began(cx),
             Event::HostClosed { until } => self.host_closed(until, cx),
             Event::Learned(dossier) => self.learned(*dossier, cx),
+            Event::Named(path) => {
+                self.record.path = Some(path);
+                cx.out.push(Action::Save(Urgency::Now));
+            }
             Event::Progress { held } => self.progressed(held, cx.now),
             Event::Ended(outcome, finished) => self.ended(*outcome, finished, cx),
             Event::Local(fault) => self.local_fault(fault, cx),

@@ -27,6 +27,8 @@ pub use machine::PersFileXfer;
 pub use rules::{LOCAL_AGAIN, OnLocalFault, PROGRESS, RESUME_AFTER, Rounds, Rules};
 pub use view::View;
 
+use std::path::PathBuf;
+
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{Freshness, Outcome};
@@ -50,6 +52,8 @@ pub enum Event {
     },
     /// The running session learned something that a resume needs: to be stored before its bytes count.
     Learned(Box<Dossier>),
+    /// The server has named the file: this is its path from now on.
+    Named(PathBuf),
     /// Bytes confirmed in the running session.
     Progress {
         /// Held now, in the draft that the session works on.

@@ -40,6 +40,7 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         next_request_time: boinc_time(six, "next_request_time"),
         time_so_far: span(six, "time_so_far"),
         confirmed: length(six, "last_bytes_xferred").unwrap_or_default(),
+        progress_mark: length(ours, "progress_mark").unwrap_or_default(),
         backoff: ours.and_then(|o| o.child("backoff")).map_or_else(Backoff::default, backoff::decode),
         patience_used: span(ours, "patience_used"),
         patience_at: time(ours, "patience_at"),

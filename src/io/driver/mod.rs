@@ -6,8 +6,6 @@ mod receive;
 mod session;
 
 use std::path::PathBuf;
-use std::sync::Arc;
-
 use tokio_util::sync::CancellationToken;
 
 use crate::core::digest::Expected;
@@ -18,8 +16,7 @@ use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::clock::Clock;
-use crate::io::durable::Clobber;
-use crate::io::part::{PartStore, Spec};
+use crate::io::part::{Clobber, PartStore, Spec};
 use crate::io::transport::{Client, Credentials, Throttle};
 use session::Session;
 
@@ -89,7 +86,9 @@ pub struct Hands {
     /// Connections.
     pub client: Client,
     /// The user's headers.
-    pub credentials: Arc<Credentials>,
+    pub credentials: Credentials,
+    /// User-Agent.
+    pub user_agent: String,
     /// The rate limit.
     pub throttle: Option<Throttle>,
     /// The clocks.
@@ -134,16 +133,29 @@ pub struct Closed {
 /// Runs one session to its end, or until `stop`; what is held is on disk (in the page cache at least) when it returns.
 pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: CancellationToken) -> Closed {
     let dossier = orders.dossier.clone();
-    let mut session = match Session::open(orders, hands, tell).await {
+    let mut session = match Session::open(orders, hands, tell) {
         Ok(session) => session,
         Err(fault) => return Closed::failed(dossier, fault),
     };
-    let end = tokio::select! {
+    let leg = tokio::select! {
         biased;
-        () = stop.cancelled() => End::Cancelled,
-        end = session.drive() => end,
+        () = stop.cancelled() => Leg::End(End::Cancelled),
+        leg = session.drive() => leg,
+    };
+    // A file that is whole is verified and published, whoever wants to stop.
+    let end = match leg {
+        Leg::End(end) => end,
+        Leg::Whole(evidence) => session.finish(evidence).await,
     };
     session.close(end)
+}
+
+/// How far the network part of a session came.
+enum Leg {
+    /// To its end.
+    End(End),
+    /// To the whole file, which rests on this.
+    Whole(Evidence),
 }
 
 impl Closed {

@@ -5,13 +5,14 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::core::failure::{Cut, Failure, LocalFault};
-use crate::core::file_xfer::{Event, Place, Receive};
-use crate::core::pacer::StallMeter;
+use crate::core::file_xfer::{Event, Receive};
+use crate::core::pacer::{Flow, StallMeter};
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Mono};
 use crate::io::driver::Tell;
 use crate::io::driver::session::Session;
 use crate::io::part::Compare;
+use crate::io::transport::Brake;
 
 /// How often the part file is written out and the stall rule looked at while nothing arrives.
 const BEAT: Duration = Duration::from_millis(250);
@@ -25,6 +26,9 @@ struct Reading {
     at: Offset,
     stall: StallMeter,
     told: Mono,
+    /// When this reading began, and what had been received then: a head without a body does not hold us for ever.
+    began: Mono,
+    before: Length,
 }
 
 /// What the wait for a chunk brought.
@@ -40,7 +44,7 @@ impl Session {
         let now = self.hands.clock.now().mono;
         let timeouts = self.orders.timeouts;
         let stall = StallMeter::new(timeouts.stall_rate, timeouts.stall);
-        let mut reading = Reading { plan, at: plan.at, stall, told: now };
+        let mut reading = Reading { plan, at: plan.at, stall, told: now, began: now, before: self.received };
         loop {
             if self.has_joined(&reading) {
                 return Ok(Event::Joined);
@@ -67,7 +71,9 @@ impl Session {
     fn has_joined(&mut self, reading: &Reading) -> bool {
         let Some(open) = &mut self.open else { return false };
         let through = reading.at == reading.plan.compare_until && reading.at > Offset::ZERO;
-        through && !std::mem::replace(&mut open.joined, open.joined || through)
+        let news = through && !open.joined;
+        open.joined |= through;
+        news
     }
 
     fn ended(&mut self, reading: &Reading) -> Result<Event, LocalFault> {
@@ -93,9 +99,13 @@ impl Session {
                 Ok(Ok(Some(chunk))) => {
                     let length = Length(chunk.len() as u64);
                     self.received = self.received + length;
-                    reading.stall.feed(now, length.0);
-                    if let Some(throttle) = &self.hands.throttle {
-                        throttle.take(length.0).await;
+                    if reading.stall.feed(now, length.0) == Flow::Stalled {
+                        return Ok(Arrived::Broken(self.stalled()));
+                    }
+                    if let Some(throttle) = &self.hands.throttle
+                        && throttle.pass(length.0).await == Brake::Waited
+                    {
+                        reading.stall.excuse(self.hands.clock.now().mono);
                     }
                     return Ok(Arrived::Chunk(chunk));
                 }
@@ -106,14 +116,21 @@ impl Session {
                         store.settle(reading.plan.place)?;
                         store.tick(now)?;
                     }
-                    if reading.stall.is_stalled(now) {
-                        let timeouts = self.orders.timeouts;
-                        let (floor, window) = (timeouts.stall_rate, timeouts.stall);
-                        return Ok(Arrived::Broken(Failure::Stalled { floor, window }));
+                    if reading.stall.feed(now, 0) == Flow::Stalled {
+                        return Ok(Arrived::Broken(self.stalled()));
+                    }
+                    let waited = now.since(reading.began);
+                    if self.received == reading.before && waited >= self.orders.timeouts.first_byte {
+                        return Ok(Arrived::Broken(Failure::NoAnswer { waited }));
                     }
                 }
             }
         }
+    }
+
+    fn stalled(&self) -> Failure {
+        let timeouts = self.orders.timeouts;
+        Failure::Stalled { floor: timeouts.stall_rate, window: timeouts.stall }
     }
 
     /// Uses a chunk: compares, then appends. An event where the machine must decide.
@@ -178,12 +195,8 @@ impl Session {
 
     fn tell_progress(&mut self, reading: &Reading) -> Result<(), LocalFault> {
         let Some(store) = &mut self.store else { return Ok(()) };
-        let held = held_in(store, reading.plan.place);
+        let held = store.held(reading.plan.place);
         (self.tell)(Tell::Progress { held, received: self.received });
         Ok(())
     }
-}
-
-fn held_in(store: &crate::io::part::PartStore, place: Place) -> Length {
-    store.held(place)
 }

@@ -8,9 +8,9 @@ use crate::core::file_xfer::{
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
-use crate::io::driver::{Closed, Hands, Home, Orders, Tell, settle_held};
+use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::part::PartStore;
-use crate::io::transport::{Answer, Body};
+use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
 const PROBE_ABOVE: Length = Length(1 << 20);
@@ -39,13 +39,16 @@ pub(super) struct OpenBody {
 
 impl Session {
     /// Opens the part files where their name is known, and makes the machine.
-    pub(super) async fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+    pub(super) fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
         let mut store = orders.store.take();
-        if let (None, Home::File(path)) = (&store, &orders.home) {
-            store = Some(open_store(path, &mut orders.dossier, &orders, &tell)?);
+        // Where the server is only asked about a finished file, there is nothing to open yet.
+        if let (None, None, Home::File(path)) = (&store, &orders.revalidate, &orders.home) {
+            let path = path.clone();
+            let mut dossier = std::mem::take(&mut orders.dossier);
+            store = Some(open_store(&path, &mut dossier, &orders, &*tell)?);
+            orders.dossier = dossier;
         }
-        if let Some(store) = &mut store {
-            store.resume()?;
+        if let Some(store) = &store {
             settle_held(&mut orders.dossier, store);
         }
         let plan = plan(&orders, store.as_mut(), hands.seed)?;
@@ -56,14 +59,14 @@ impl Session {
     }
 
     /// Runs the machine to its end.
-    pub(super) async fn drive(&mut self) -> End {
+    pub(super) async fn drive(&mut self) -> Leg {
         match self.steps().await {
-            Ok(end) => end,
-            Err(fault) => End::Failed(Failure::Local(fault)),
+            Ok(leg) => leg,
+            Err(fault) => Leg::End(End::Failed(Failure::Local(fault))),
         }
     }
 
-    async fn steps(&mut self) -> Result<End, LocalFault> {
+    async fn steps(&mut self) -> Result<Leg, LocalFault> {
         let mut step = self.machine.start();
         loop {
             for op in step.ops {
@@ -75,9 +78,9 @@ impl Session {
                     self.ready_to_write(plan.place)?;
                     self.receive(plan).await?
                 }
-                Next::Finish { evidence, .. } => return self.finish(evidence).await,
-                Next::Unchanged => return Ok(End::Unchanged),
-                Next::Fail(failure) => return Ok(End::Failed(failure)),
+                Next::Finish { evidence, .. } => return Ok(Leg::Whole(evidence)),
+                Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
+                Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
             };
             step = self.machine.handle(event);
         }
@@ -86,11 +89,12 @@ impl Session {
     async fn ask(&mut self, ask: Ask) -> Event {
         self.open = None;
         let now = self.hands.clock.now().wall;
-        let headers = self.hands.credentials.headers(&ask, &self.orders.first_origin, now);
+        let hop = Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
+        let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
-            Ok(Answer { status, version, headers, body, .. }) => {
+            Ok(Answer { status, framing, headers, body, .. }) => {
                 self.open = Some(OpenBody { body, pending: None, joined: false });
-                Event::Answer(AnswerHead::read(status, version, &headers, self.hands.clock.now().wall))
+                Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),
         }
@@ -119,16 +123,17 @@ impl Session {
         Ok(())
     }
 
-    fn name_and_open(&mut self) -> Result<(), LocalFault> {
+    pub(super) fn name_and_open(&mut self) -> Result<(), LocalFault> {
         let path = match &self.orders.home {
             Home::File(path) => path.clone(),
             Home::Folder(folder) => {
                 let disposition = self.machine.head().and_then(|h| h.disposition.as_deref());
-                folder.join(SafeName::of_answer(disposition, &self.orders.url).as_str())
+                let named = disposition.and_then(SafeName::from_disposition);
+                folder.join(named.unwrap_or_else(|| SafeName::from_url(&self.orders.url)).as_str())
             }
         };
         let mut dossier = Dossier::default();
-        self.store = Some(open_store(&path, &mut dossier, &self.orders, &self.tell)?);
+        self.store = Some(open_store(&path, &mut dossier, &self.orders, &*self.tell)?);
         self.orders.home = Home::File(path.clone());
         (self.tell)(Tell::Named(path));
         Ok(())
@@ -151,20 +156,26 @@ impl Session {
     pub(super) fn close(mut self, end: End) -> Closed {
         let mut end = end;
         let mut dossier = self.machine.dossier().clone();
-        if let Some(store) = &mut self.store {
-            if self.finished.is_none() {
-                if let Err(fault) = store.close() {
-                    end = End::Failed(Failure::Local(fault));
-                }
-                note_inodes(&mut dossier, store);
-                settle_held(&mut dossier, store);
+        if let Some(store) = self.store.as_mut().filter(|_| self.finished.is_none()) {
+            if let Err(fault) = settle_all(store, &dossier) {
+                end = End::Failed(Failure::Local(fault));
             }
+            note_inodes(&mut dossier, store);
+            settle_held(&mut dossier, store);
         }
         let origin = self.machine.origin().cloned();
         let outcome = Outcome { dossier, origin, end };
         let store = self.store.filter(|_| self.finished.is_none());
         Closed { outcome, finished: self.finished, store, received: self.received }
     }
+}
+
+fn settle_all(store: &mut PartStore, dossier: &Dossier) -> Result<(), LocalFault> {
+    let part = store.settle(Place::Part);
+    if dossier.rival.is_some() {
+        store.settle(Place::Rival)?;
+    }
+    part.map(|_| ())
 }
 
 fn open_store(

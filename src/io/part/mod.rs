@@ -33,6 +33,9 @@ mod take;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod whole;
+
+pub use whole::{adopt_equal, has_digests, has_part};
 
 use std::path::Path;
 

@@ -70,8 +70,7 @@ mod tests {
 
     #[test]
     fn blocks_double_and_stay_true() {
-        let bytes: Vec<u8> =
-            (0..2 * (MOST_BLOCKS as u32) + 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> = (0..2 * (MOST_BLOCKS as u32) + 3).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let mut sums = small(1);
         sums.update(&bytes);
         assert_eq!(sums.block, 4);

@@ -5,6 +5,7 @@ use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 
 use super::explain;
 use crate::core::failure::Failure;
+use crate::core::file_xfer::Framing;
 use crate::core::range::Length;
 use crate::core::time::Delay;
 
@@ -20,17 +21,6 @@ pub struct Answer {
     pub connection: Connection,
     /// The body.
     pub body: Body,
-}
-
-/// How the end of a body is known: the evidence that it is whole (RFC 9112 6.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// After so many bytes; fewer are a failure, and more are not read.
-    Length(Length),
-    /// By a mark: the last chunk, or END_STREAM of HTTP/2.
-    Marked,
-    /// By the close of the connection, which a break looks like too (over TLS the close itself is authentic).
-    Close,
 }
 
 /// On which connection an answer came.
@@ -51,7 +41,7 @@ pub struct Body {
 impl Answer {
     pub(super) fn new(mut response: reqwest::Response, connection: Connection) -> Self {
         let headers = std::mem::take(response.headers_mut());
-        let framing = Framing::of(&headers, response.version());
+        let framing = framing_of(&headers, response.version());
         Self { status: response.status().as_u16(), headers, framing, connection, body: Body { response, framing } }
     }
 }
@@ -88,17 +78,15 @@ impl Body {
     }
 }
 
-impl Framing {
-    fn of(headers: &HeaderMap, version: http::Version) -> Self {
-        if headers.contains_key(TRANSFER_ENCODING) && version == http::Version::HTTP_11 {
-            return Self::Marked;
-        }
-        let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
-        match length {
-            Some(length) => Self::Length(Length(length)),
-            None if version >= http::Version::HTTP_2 => Self::Marked,
-            None => Self::Close,
-        }
+fn framing_of(headers: &HeaderMap, version: http::Version) -> Framing {
+    if headers.contains_key(TRANSFER_ENCODING) && version == http::Version::HTTP_11 {
+        return Framing::Marked;
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
+    match length {
+        Some(length) => Framing::Length(Length(length)),
+        None if version >= http::Version::HTTP_2 => Framing::Marked,
+        None => Framing::Close,
     }
 }
 

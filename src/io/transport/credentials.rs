@@ -208,8 +208,8 @@ impl Cookies {
 
 /// What the session asks for. A range without an end: a server may end sooner, we may stop sooner.
 fn put_conditions(fields: &mut HeaderMap, ask: &Ask) {
-    if let Some(from) = ask.from {
-        put(fields, header::RANGE, &format!("bytes={from}-"));
+    if let Some(wanted) = ask.range {
+        put(fields, header::RANGE, &wanted.text());
         put(fields, header::IF_RANGE, ask.if_range.as_deref().unwrap_or_default());
     }
     match &ask.unless {

@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError};
 
-use super::Framing;
+use crate::core::file_xfer::Framing;
 use super::resolve::NoAddress;
 use super::tls::{self, NoRoots};
 use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};

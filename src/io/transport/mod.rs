@@ -18,7 +18,7 @@ mod tls;
 #[cfg(test)]
 mod tests;
 
-pub use body::{Answer, Body, Connection, Framing};
+pub use body::{Answer, Body, Connection};
 pub use client::Client;
 pub use credentials::{Cookies, Credentials, Hop, LocationTrust, Login, Netrc, WantDigest};
 pub use explain::ended_short;

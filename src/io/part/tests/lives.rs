@@ -188,8 +188,7 @@ fn a_checkpoint_is_due_after_64_mib() {
 
 #[test]
 fn digests_go_on_across_sessions() {
-    let all =
-        [Algorithm::Blake3, Algorithm::Crc32c, Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
+    let all = [Algorithm::Blake3, Algorithm::Crc32c, Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
     for algorithms in [&all[..], &all[1..]] {
         let folder = Folder::new(algorithms);
         let bytes = noise(21 * MIB + 12_345, 12);

@@ -217,22 +217,25 @@ fn every_lane_has_connections_of_its_own() {
     });
     let shared = client();
     let lanes = crate::io::lane::Lanes::new(2.try_into().unwrap(), move || shared.with_own_pool());
-    let (tell, told) = std::sync::mpsc::channel();
-    let fetch = |at: String| {
-        let tell = tell.clone();
-        lanes.spawn(move |client| async move {
+    let open = std::sync::Arc::new(tokio::sync::Notify::new());
+    let fetch = |path: &str| {
+        let (tell, told) = std::sync::mpsc::channel();
+        let (at, open) = (server.at(path), std::sync::Arc::clone(&open));
+        let task = lanes.spawn(move |client| async move {
             let answer = get(&client, &at).await.unwrap();
             let connection = answer.connection;
             read(answer.body).await;
             tell.send(connection).unwrap();
             // The lane stays busy, so that the next task goes to the other one.
-            tokio::time::sleep(Duration::from_millis(300)).await;
-        })
+            open.notified().await;
+        });
+        (told.recv_timeout(Duration::from_secs(20)).unwrap(), task.unwrap())
     };
-    let busy: Vec<_> = ["/1", "/2", "/3"].map(|path| fetch(server.at(path)).unwrap()).into();
-    busy.into_iter().for_each(|task| assert_eq!(task.wait(), crate::io::lane::TaskEnd::Done));
-    let mut seen: Vec<_> = told.try_iter().map(|c| format!("{c:?}")).collect();
-    seen.sort_unstable();
-    assert_eq!(seen.len(), 3);
-    assert_eq!(&seen[..2], ["Fresh", "Fresh"], "two lanes, two pools");
+    let (first, one) = fetch("/1");
+    let (second, two) = fetch("/2");
+    assert_eq!([first, second], [Connection::Fresh; 2], "the idle connection of one lane is not the other's");
+    open.notify_one();
+    open.notify_one();
+    assert_eq!([one.wait(), two.wait()], [crate::io::lane::TaskEnd::Done, crate::io::lane::TaskEnd::Done]);
+    assert_eq!(fetch("/3").0, Connection::Reused);
 }
