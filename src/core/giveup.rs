@@ -1,6 +1,6 @@
 //! Giving up: how long a transfer has been patient, and when its window has passed.
 //!
-//! Seed 002 asks "later than what?". Here: than the last progress, or the first session where there was none; and only
+//! BOINC's first document asks "later than what?". Here: than the last progress, or the first session where there was none; and only
 //! time counts in which something could be tried. Suspended, offline, asleep (the monotonic clock stands still then):
 //! not counted. While the program does not run, no more than the wait that was due when it ended is counted, however
 //! long it was away and whatever became of the wall clock meanwhile. `--give-up-from first-request` is BOINC's own rule:
