@@ -1,13 +1,13 @@
 //! Giving up: how long a transfer has been patient, and when its window has passed.
 //!
-//! BOINC's first document asks "later than what?". Here: than the last progress, or the first session where there was none; and only
-//! time counts in which something could be tried. Suspended, offline, asleep (the monotonic clock stands still then):
-//! not counted. While the program does not run, no more than the wait that was due when it ended is counted, however
-//! long it was away and whatever became of the wall clock meanwhile. `--give-up-from first-request` is BOINC's own rule:
-//! wall time since the first session, paused or not.
+//! BOINC's first document asks "later than what?". Here: than the last progress, or the first session where there was
+//! none; and only time counts in which something could be tried. Suspended, offline, asleep (the monotonic clock stands
+//! still then): not counted. While the program does not run, no more than the wait that was due when it ended is
+//! counted, however long it was away and whatever became of the wall clock meanwhile. `--give-up-from first-request` is
+//! BOINC's own rule: wall time since the first session, paused or not.
 //!
-//! A window can pass by a clock's word alone, while the program is not running. Such a transfer is tried once more before
-//! it ends: it is given a short grace, which is not given twice.
+//! A window can pass by a clock's word alone, while the program is not running. Such a transfer is tried once more
+//! before it ends: it is given a short grace, which is not given twice.
 
 use crate::core::time::{Delay, Epoch, Mono, Now};
 
@@ -61,10 +61,10 @@ impl Patience {
 
     /// Of a transfer as the record tells it, running from now on; call [`Patience::pause`] where nothing can be tried.
     ///
-    /// `used` is what had been used up at `at`, and `next_request_time` the next session then due: `None` for a transfer
-    /// that was suspended, because it waited for nothing. The caller has cut `next_request_time` to the longest possible
-    /// delay after `at`. Without `at` and `first_request_time` the transfer has not begun; with the latter alone (a
-    /// record that BOINC wrote) the window counts from now on.
+    /// `used` is what had been used up at `at`, and `next_request_time` the next session then due: `None` for a
+    /// transfer that was suspended, because it waited for nothing. The caller has cut `next_request_time` to the
+    /// longest possible delay after `at`. Without `at` and `first_request_time` the transfer has not begun; with the
+    /// latter alone (a record that BOINC wrote) the window counts from now on.
     pub fn restore(
         window: Delay,
         from: GiveUpFrom,

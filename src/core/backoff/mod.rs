@@ -2,8 +2,8 @@
 //!
 //! One file a policy: `boinc` (BOINC's first document and, to the letter, `boinc:exact`), `boinc-7` (today's BOINC
 //! client), `tor` (dir-spec 5.5), `ladder` (long-term retry), `ranged`. A [`Policy`] is what the user chose, a
-//! [`Backoff`] what the record keeps of it. Each failed pass draws once; what is drawn is stored, so that a restart does
-//! not draw again.
+//! [`Backoff`] what the record keeps of it. Each failed pass draws once; what is drawn is stored, so that a restart
+//! does not draw again.
 //!
 //! Whatever the policy, a delay never leaves the bounds. Nor is jitter lost at them: a fleet that failed together does
 //! not return together, unless the bounds leave no room, or the letter of a document wants it so (`boinc:exact`, the
