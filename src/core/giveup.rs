@@ -1,13 +1,13 @@
 //! Giving up: how long a transfer has been patient, and when its window has passed.
 //!
-//! Seed 002 asks "later than what?". Here: than the last progress, or the first session where there was none; and only
-//! time counts in which something could be tried. Suspended, offline, asleep (the monotonic clock stands still then):
-//! not counted. While the program does not run, no more than the wait that was due when it ended is counted, however
-//! long it was away and whatever became of the wall clock meanwhile. `--give-up-from first-request` is BOINC's own rule:
-//! wall time since the first session, paused or not.
+//! BOINC's first document asks "later than what?". Here: than the last progress, or the first session where there was
+//! none; and only time counts in which something could be tried. Suspended, offline, asleep (the monotonic clock stands
+//! still then): not counted. While the program does not run, no more than the wait that was due when it ended is
+//! counted, however long it was away and whatever became of the wall clock meanwhile. `--give-up-from first-request` is
+//! BOINC's own rule: wall time since the first session, paused or not.
 //!
-//! A window can pass by a clock's word alone, while the program is not running. Such a transfer is tried once more before
-//! it ends: it is given a short grace, which is not given twice.
+//! A window can pass by a clock's word alone, while the program is not running. Such a transfer is tried once more
+//! before it ends: it is given a short grace, which is not given twice.
 
 use crate::core::time::{Delay, Epoch, Mono, Now};
 
@@ -61,9 +61,10 @@ impl Patience {
 
     /// Of a transfer as the record tells it, running from now on; call [`Patience::pause`] where nothing can be tried.
     ///
-    /// `used` is what had been used up at `at`, and `next_request_time` the next session then due: `None` for a transfer
-    /// that was suspended, because it waited for nothing. Without `first_request_time` (or `at`, where the window
-    /// counts from the last progress) it has not begun.
+    /// `used` is what had been used up at `at`, and `next_request_time` the next session then due: `None` for a
+    /// transfer that was suspended, because it waited for nothing. The caller has cut `next_request_time` to the
+    /// longest possible delay after `at`. Without `at` and `first_request_time` the transfer has not begun; with the
+    /// latter alone (a record that BOINC wrote) the window counts from now on.
     pub fn restore(
         window: Delay,
         from: GiveUpFrom,
@@ -73,15 +74,14 @@ impl Patience {
         first_request_time: Option<Epoch>,
         now: Now,
     ) -> Self {
+        if at.or(first_request_time).is_none() {
+            return Self::new(window, from);
+        }
         let settled = match from {
-            GiveUpFrom::LastProgress => at.map(|at| {
-                let due = next_request_time.map_or(Delay::ZERO, |next| next.since(at));
-                used.saturating_add(now.wall.since(at).min(due))
-            }),
+            GiveUpFrom::LastProgress => used.saturating_add(counted_while_away(at, next_request_time, now)),
             // A clock set back does not take time away that has been seen to pass.
-            GiveUpFrom::FirstRequest => first_request_time.map(|first| now.wall.since(first).max(used)),
+            GiveUpFrom::FirstRequest => first_request_time.map_or(used, |first| now.wall.since(first).max(used)),
         };
-        let Some(settled) = settled else { return Self::new(window, from) };
         let mut restored = Self { window, from, settled, clock: Clock::Running(now.mono), grace_until: None };
         if !restored.is_past(used) {
             restored.allow_one_try(now);
@@ -173,6 +173,12 @@ impl Patience {
             self.grace_until = Some(now.mono + GRACE.min(self.window.mul_f64(GRACE_PART)));
         }
     }
+}
+
+/// What counts of the time in which the program did not run: no more than the wait that was due.
+fn counted_while_away(at: Option<Epoch>, next_request_time: Option<Epoch>, now: Now) -> Delay {
+    let Some((at, next)) = at.zip(next_request_time) else { return Delay::ZERO };
+    now.wall.since(at).min(next.since(at))
 }
 
 #[cfg(test)]

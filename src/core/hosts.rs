@@ -1,9 +1,10 @@
 //! Hosts: which of them back off as a whole, and which have asked us to wait.
 //!
-//! Three failures in a row *of the host* (unreachable, 5xx, 429, a stall; the caller knows) and it is left alone, in one
-//! direction, for every transfer: an outage costs one step of one backoff, however many files it hits. When the time
-//! has come one session probes it. If the host answers, it is open to all at once; if not, it rests one step longer.
-//! Beside that, a host's Retry-After keeps it closed until then. After BOINC's project-wide backoff, but by host.
+//! Three failures in a row *of the host* (unreachable, 5xx, 429, a stall; the caller knows) and it is left alone, in
+//! one direction, for every transfer: an outage costs one step of one backoff, however many files it hits. When the
+//! time has come one session probes it. If the host answers, it is open to all at once; if not, it rests one step
+//! longer. Beside that, a host's Retry-After keeps it closed until then. After BOINC's project-wide backoff, but by
+//! host.
 //!
 //! The steps are those of today's BOINC client (`boinc-7`), from the first one on, inside the bounds of the run.
 
@@ -37,8 +38,8 @@ pub struct HostKey {
 pub enum Gate {
     /// Yes.
     Open,
-    /// Yes, this one, to find out whether the host is back. Its outcome must be told: [`Hosts::succeeded`] with the first
-    /// good answer, [`Hosts::failed`], or [`Hosts::probe_abandoned`] where neither is known.
+    /// Yes, this one, to find out whether the host is back. Its outcome must be told: [`Hosts::succeeded`] with the
+    /// first good answer, [`Hosts::failed`], or [`Hosts::probe_abandoned`] where neither is known.
     Probe,
     /// No.
     Closed {

@@ -1,7 +1,7 @@
 //! Retry-After: how long a server asks us to wait (RFC 9110 10.2.3).
 //!
-//! Seconds, or a date; a date is read against the answer's own `Date`, because the server means its own clock, which may
-//! be wrong. What cannot be read is as if it were not there. The wait is a floor for that host, capped, and what a
+//! Seconds, or a date; a date is read against the answer's own `Date`, because the server means its own clock, which
+//! may be wrong. What cannot be read is as if it were not there. The wait is a floor for that host, capped, and what a
 //! client adds to it goes above it, never below.
 
 use crate::core::backoff::draw;
@@ -122,7 +122,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_makes_it_panic(value in "\\PC{0,40}|[0-9]{0,40}", date in any::<Option<i64>>(), now in any::<i64>()) {
+        fn nothing_makes_it_panic(
+            value in "\\PC{0,40}|[0-9]{0,40}", date in any::<Option<i64>>(), now in any::<i64>(),
+        ) {
             let wait = parse(&value, date.map(Epoch::from_micros), Epoch::from_micros(now));
             prop_assert!(wait.is_none_or(|w| capped(w) <= RETRY_AFTER_CAP));
         }

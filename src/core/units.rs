@@ -110,7 +110,7 @@ pub fn human_delay(delay: Delay) -> String {
     match () {
         () if micros == 0 => "0 s".to_owned(),
         () if millis < 1_000 => format!("{} ms", millis.max(1)),
-        () if tenths < 100 && tenths % 10 != 0 => format!("{}.{} s", tenths / 10, tenths % 10),
+        () if tenths < 100 && !tenths.is_multiple_of(10) => format!("{}.{} s", tenths / 10, tenths % 10),
         () if secs < 60 => format!("{secs} s"),
         () if secs < 3_600 => two(secs, 60, "min", "s"),
         () if mins < 1_440 => two(mins, 60, "h", "min"),

@@ -1,4 +1,4 @@
-//! `boinc` and `boinc:exact`: seed 002, BOINC's persistent file transfer as first documented.
+//! `boinc` and `boinc:exact`: BOINC's persistent file transfer as first documented.
 //!
 //! `max(MIN, min(MAX, exp(rand(0,1) * n)))` seconds, MIN 1 minute, MAX 4 hours. By its letter the first four failures
 //! wait one minute exactly, and most of a long outage four hours exactly, so that a fleet that failed together returns

@@ -1,6 +1,6 @@
-//! `ladder`: the rungs of long-term retry, seed 004.
+//! `ladder`: the rungs of BT9G's long-term retry scheduler.
 //!
-//! 30 minutes, 2 hours, 8 hours, 1 day, 7 days, then 30 days for ever. The seed jitters its last rung only; here each
+//! 30 minutes, 2 hours, 8 hours, 1 day, 7 days, then 30 days for ever. Its author jitters the last rung only; here each
 //! rung has jitter, above it and never below: up to a fifth, a quarter on the last. Cohorts that failed together
 //! otherwise come back together.
 

@@ -1,11 +1,13 @@
 //! Retry policies: how long to wait after a pass over the mirrors has failed.
 //!
-//! One file a policy: [`boinc`] (seed 002 and, unchanged, as `boinc:exact`), [`boinc7`] (today's BOINC client), [`tor`]
-//! (dir-spec 5.5), [`ladder`] (long-term retry), [`ranged`]. A [`Policy`] is what the user chose, a [`Backoff`] what the
-//! record keeps of it. Each failed pass draws once; what is drawn is stored, so that a restart does not draw again.
+//! One file a policy: `boinc` (BOINC's first document and, to the letter, `boinc:exact`), `boinc-7` (today's BOINC
+//! client), `tor` (dir-spec 5.5), `ladder` (long-term retry), `ranged`. A [`Policy`] is what the user chose, a
+//! [`Backoff`] what the record keeps of it. Each failed pass draws once; what is drawn is stored, so that a restart
+//! does not draw again.
 //!
-//! Whatever the policy, a delay never leaves the bounds, and jitter is never lost at them: a fleet that failed
-//! together does not return together. The exceptions are bounds that leave no room, and `boinc:exact`, by its letter.
+//! Whatever the policy, a delay never leaves the bounds. Nor is jitter lost at them: a fleet that failed together does
+//! not return together, unless the bounds leave no room, or the letter of a document wants it so (`boinc:exact`, the
+//! first delay of `tor`, the cap of `tor:spec`).
 
 pub(crate) mod draw;
 
@@ -152,7 +154,7 @@ impl Backoff {
     }
 
     /// Something new is known of the file (a further mirror, a listing): what failed long ago weighs less, so a next
-    /// failure is followed by the third rung of the ladder at most (seed 004: recent signals outweigh old failures).
+    /// failure is followed by the third rung of the ladder at most (recent signals outweigh old failures).
     pub fn woken(&mut self) {
         self.position = self.position.min(ladder::RUNG_WHEN_WOKEN);
     }

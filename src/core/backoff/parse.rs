@@ -52,8 +52,8 @@ pub enum BadPolicy {
 }
 
 impl Policy {
-    /// Reads a policy: `boinc`, `boinc:exact`, `boinc-7`, `tor`, `tor:base=SECONDS`, `tor:spec`, `tor:spec:base=SECONDS`,
-    /// `ladder`, `ranged`. Its bounds are its own.
+    /// Reads a policy: `boinc`, `boinc:exact`, `boinc-7`, `tor`, `tor:base=SECONDS`, `tor:spec`,
+    /// `tor:spec:base=SECONDS`, `ladder`, `ranged`. Its bounds are its own.
     ///
     /// # Errors
     /// Names the word that is wrong, and the choices.

@@ -139,7 +139,9 @@ proptest! {
     /// Where the bounds leave room, two clients that failed together do not wait the same time.
     #[test]
     fn a_fleet_does_not_move_in_step(
-        name in proptest::sample::select(&["boinc", "boinc-7", "ladder", "ranged"][..]), n in 0_u32..500, seed in any::<u64>(),
+        name in proptest::sample::select(&["boinc", "boinc-7", "ladder", "ranged"][..]),
+        n in 0_u32..500,
+        seed in any::<u64>(),
     ) {
         let policy = Policy::parse(name).expect(name);
         let delay = |seed| Backoff { n, previous: Delay::ZERO, position: n }.fail(&policy, &mut seeded(seed));

@@ -1,4 +1,4 @@
-//! `tor[:base=S]` and `tor:spec`: the decorrelated jitter of Tor's dir-spec, section 5.5 (seed 000).
+//! `tor[:base=S]` and `tor:spec`: the decorrelated jitter of Tor's dir-spec, section 5.5.
 //!
 //! Each delay is drawn from `[lower, max(lower + 1, 3 * previous))`, with `lower = max(1, base)`, in whole seconds, the
 //! low end included and the high end not, as C tor does. So the first delay is always exactly `lower`, and a delay can

@@ -57,7 +57,10 @@ impl World {
                 self.first = self.first.or(Some(self.now.wall));
                 self.patience.start(self.now);
             }
-            Progress => self.patience.progress(self.now),
+            Progress => {
+                self.first = self.first.or(Some(self.now.wall));
+                self.patience.progress(self.now);
+            }
             Pause => {
                 self.next = None;
                 self.patience.pause(self.now);
@@ -137,6 +140,17 @@ fn a_clock_set_back_before_a_restart_counts_nothing() {
         |from| Patience::restore(WINDOW, from, days(2), Some(at), Some(at + hours(4)), Some(at - days(3)), now);
     assert_eq!(restored(GiveUpFrom::LastProgress).used(now), days(2));
     assert_eq!(restored(GiveUpFrom::FirstRequest).used(now), days(2));
+}
+
+#[test]
+fn a_record_that_boinc_wrote_counts_from_now_on() {
+    let now = Now { wall: Epoch::from_secs(1_700_000_000), mono: Mono::ZERO };
+    let later = Now { mono: Mono::ZERO + hours(1), ..now };
+    let first = now.wall - days(3);
+    let restored = |from, first| Patience::restore(WINDOW, from, Delay::ZERO, None, Some(now.wall), first, now);
+    assert_eq!(restored(GiveUpFrom::LastProgress, Some(first)).used(later), hours(1));
+    assert_eq!(restored(GiveUpFrom::FirstRequest, Some(first)).used(later), hours(73));
+    assert_eq!(restored(GiveUpFrom::FirstRequest, None).used(later), Delay::ZERO, "not begun");
 }
 
 #[test]

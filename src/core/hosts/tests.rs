@@ -182,12 +182,13 @@ fn tiny_bounds_of_the_run_are_honoured() {
     let (min, max) = (Delay::from_millis(50), Delay::from_millis(200));
     let mut hosts = Hosts::new(Some(min), Some(max)).expect("bounds");
     let (mut rng, a, mut now) = (StdRng::seed_from_u64(2), key("a.example"), at(0));
-    let mut step = |now| loop {
-        if let Change::Closed(until) = hosts.failed(&a, now, &mut rng) {
-            let probe = Now { mono: until, ..now };
-            assert_eq!(hosts.gate(&a, probe), Gate::Probe);
-            return (until.since(now.mono), probe);
-        }
+    let mut step = |now: Now| {
+        // Three failures for the first step, one probe for each later one.
+        let change = (0..3).map(|_| hosts.failed(&a, now, &mut rng)).find(|change| *change != Change::None);
+        let Some(Change::Closed(until)) = change else { panic!("no step") };
+        let probe = Now { mono: until, ..now };
+        assert_eq!(hosts.gate(&a, probe), Gate::Probe);
+        (until.since(now.mono), probe)
     };
     for _ in 0..20 {
         let (delay, later) = step(now);
