@@ -68,7 +68,7 @@ impl PersFileXfer {
         let corrupt = refused.iter().any(|(class, _)| *class == Class::Corrupt);
         let code = if corrupt { error_code::DIGEST } else { error_code::PERMANENT };
         let told: Vec<_> = refused.iter().take(REFUSALS_TOLD).map(|(_, text)| text.as_str()).collect();
-        let mut message = told.join("; ");
+        let mut message = if told.is_empty() { "no mirror is known".to_owned() } else { told.join("; ") };
         if refused.len() > REFUSALS_TOLD {
             message += &format!("; and {} more mirrors refused", refused.len() - REFUSALS_TOLD);
         }

@@ -84,6 +84,7 @@ impl PersFileXfer {
 
     /// What has been decided is carried on: the window, the wish for a session, the rest.
     pub(super) fn go_on(&mut self, cx: &mut Cx<'_, Action>) {
+        self.wind_window(cx.now);
         if self.deadline(cx.now).is_some_and(|end| end <= cx.now.mono) {
             return self.give_up(cx);
         }
@@ -142,13 +143,14 @@ impl PersFileXfer {
         }
     }
 
-    /// After every turn: the window's clock runs or stands, the record is what must be stored, the next wake is known.
+    /// The window's clock runs or stands, as the state has it.
+    fn wind_window(&mut self, now: Now) {
+        if self.window_runs() { self.patience.unpause(now) } else { self.patience.pause(now) }
+    }
+
+    /// After every turn: the record is what must be stored, and the next wake is known.
     fn settle(&mut self, now: Now) {
-        if self.window_runs() {
-            self.patience.unpause(now)
-        } else {
-            self.patience.pause(now)
-        }
+        self.wind_window(now);
         self.store_patience(now);
         self.follow_the_wall_clock(now);
         self.wake = self.next_wake(now);
