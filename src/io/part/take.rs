@@ -186,7 +186,10 @@ fn lock(file: &File, path: &Path, remarks: &mut Vec<String>) -> Result<(), Local
             Err(LocalFault::InUse { path: path.display().to_string(), holder })
         }
         Err(TryLockError::Error(e)) if has_no_locks(&e) => {
-            remarks.push(format!("{} stands where files cannot be locked; start no second download of it", path.display()));
+            remarks.push(format!(
+                "{} stands where files cannot be locked; start no second download of it",
+                path.display()
+            ));
             Ok(())
         }
         Err(TryLockError::Error(e)) => Err(fault("lock", path, &e)),
