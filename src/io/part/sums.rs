@@ -83,6 +83,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn how_the_bytes_came_does_not_matter(bytes in proptest::collection::vec(any::<u8>(), 0..6000), cut in any::<prop::sample::Index>()) {
             let at = cut.index(bytes.len() + 1);

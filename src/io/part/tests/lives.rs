@@ -287,6 +287,28 @@ fn a_full_disk_is_said_and_costs_nothing() {
     assert_eq!(digests[0].1, digest_of(Algorithm::Sha256, &bytes[..kept.0 as usize]));
 }
 
+#[test]
+fn digests_are_right_after_a_write_that_was_cut_short_by_a_full_disk() {
+    let Some(disk) = SmallDisk::mount() else {
+        eprintln!("skipped: a file system of a limited size can be mounted by root only");
+        return;
+    };
+    let filler = disk.0.path().join("filler");
+    std::fs::write(&filler, vec![1; MIB + MIB / 2]).expect("written");
+    let spec = Spec { boot: FIRST_BOOT, ..Spec::new(vec![Algorithm::Sha256], SyncMode::None) };
+    let mut store = PartStore::open(&disk.0.path().join("file.bin"), &claiming(), spec).expect("opened").store;
+    let bytes = noise(3 * MIB, 18);
+    let piece = |at: usize, to: usize| Bytes::copy_from_slice(&bytes[at..to]);
+    let full = (0..3).find_map(|i| store.write(Place::Part, offset(i * MIB), piece(i * MIB, (i + 1) * MIB)).err());
+    assert!(matches!(full, Some(LocalFault::DiskFull { .. })), "{full:?}");
+    std::fs::remove_file(filler).expect("removed");
+    let from = store.held(Place::Part).0 as usize;
+    assert!(from > 2 * MIB && from < 3 * MIB, "{from}");
+    store.write(Place::Part, offset(from), piece(from, 3 * MIB)).expect("written");
+    let digests = store.digest(&mut |_| ()).expect("digest");
+    assert_eq!(digests[0].1, digest_of(Algorithm::Sha256, &bytes));
+}
+
 /// A file system of 4 MiB.
 struct SmallDisk(tempfile::TempDir);
 
