@@ -31,7 +31,8 @@ impl Digests {
 
     /// Where `states` left off; `None` where one of the algorithms has no usable state among them.
     pub(super) fn from_states(algorithms: &[Algorithm], states: &ByAlgorithm) -> Option<Self> {
-        let state_of = |a: &Algorithm| states.iter().find(|(of, _)| of == a).and_then(|(_, s)| Running::from_state(*a, s));
+        let state_of =
+            |a: &Algorithm| states.iter().find(|(of, _)| of == a).and_then(|(_, s)| Running::from_state(*a, s));
         algorithms.iter().map(state_of).collect::<Option<_>>().map(Self)
     }
 
@@ -136,14 +137,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const ALL: [Algorithm; 6] = [
-        Algorithm::Blake3,
-        Algorithm::Crc32c,
-        Algorithm::Md5,
-        Algorithm::Sha1,
-        Algorithm::Sha256,
-        Algorithm::Sha512,
-    ];
+    const ALL: [Algorithm; 6] =
+        [Algorithm::Blake3, Algorithm::Crc32c, Algorithm::Md5, Algorithm::Sha1, Algorithm::Sha256, Algorithm::Sha512];
 
     #[test]
     fn known_answers() {

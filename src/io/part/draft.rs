@@ -41,7 +41,8 @@ pub(super) struct Draft {
     pub(super) gather: Gather,
     /// The digests under way, where any are wanted.
     pub(super) hasher: Option<Hasher>,
-    ahead: Ahead,
+    /// Blocks may have been taken up to here, beyond the end.
+    ahead: u64,
     /// Its whole length, where told.
     total: Option<u64>,
 }
@@ -52,9 +53,10 @@ impl Draft {
         if taken.length != held {
             taken.file.set_len(held).map_err(on("cut", &path))?;
         }
+        // Nobody knows any more what an earlier session took.
+        let ahead = if taken.length > 0 { u64::MAX } else { 0 };
         let file = Arc::new(taken.file);
-        let gather = Gather::at(held);
-        Ok(Self { file, path, inode: taken.inode, gather, hasher: None, ahead: Ahead::Nothing, total: None })
+        Ok(Self { file, path, inode: taken.inode, gather: Gather::at(held), hasher: None, ahead, total: None })
     }
 
     pub(super) const fn held(&self) -> u64 {
@@ -65,7 +67,7 @@ impl Draft {
     pub(super) fn reserve(&mut self, total: u64) -> Result<(), LocalFault> {
         self.total = Some(total);
         if room::reserve(&self.file, &self.path, self.gather.written(), total)? == Ahead::Taken {
-            self.ahead = Ahead::Taken;
+            self.ahead = self.ahead.max(total);
         }
         Ok(())
     }
@@ -100,15 +102,15 @@ impl Draft {
     pub(super) fn cut(&mut self, to: u64) -> Result<(), LocalFault> {
         self.file.set_len(to).map_err(on("cut", &self.path))?;
         self.gather = Gather::at(to);
-        self.ahead = Ahead::Nothing;
+        self.ahead = 0;
         Ok(())
     }
 
     /// Gives back what was taken beyond the end.
     pub(super) fn trim(&mut self) -> Result<(), LocalFault> {
-        if self.ahead == Ahead::Taken {
+        if self.ahead > self.gather.written() {
             self.file.set_len(self.gather.written()).map_err(on("cut", &self.path))?;
-            self.ahead = Ahead::Nothing;
+            self.ahead = 0;
         }
         Ok(())
     }

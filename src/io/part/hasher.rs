@@ -34,7 +34,7 @@ pub(super) struct Hasher {
 #[derive(Debug)]
 enum Home {
     Here(Box<Run>),
-    Away(Beside),
+    Away(Box<Beside>),
 }
 
 /// A snapshot that was asked for.
@@ -95,7 +95,7 @@ impl Hasher {
         let run = std::mem::replace(run.as_mut(), stand_in);
         self.inline = 0;
         self.home = match Beside::start(run, spare, written) {
-            Ok(beside) => Home::Away(beside),
+            Ok(beside) => Home::Away(Box::new(beside)),
             Err(run) => Home::Here(run),
         };
     }

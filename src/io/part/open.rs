@@ -139,10 +139,13 @@ fn trusted(length: u64, record: &DraftRecord, journal: &Journal, place: Place) -
 fn shortfall(length: u64, held: u64, record: &DraftRecord, path: &Path) -> Option<String> {
     let path = path.display();
     if held < length && record.total.is_none_or(|total| held < total.0) {
-        return Some(format!("of the {length} bytes in {path}, {held} are known to have survived; the rest is fetched again"));
+        return Some(format!(
+            "of the {length} bytes in {path}, {held} are known to have survived; the rest is fetched again"
+        ));
     }
     let recorded = record.held.0;
-    (held < recorded).then(|| format!("{path} holds {held} bytes of the {recorded} recorded; the rest is fetched again"))
+    (held < recorded)
+        .then(|| format!("{path} holds {held} bytes of the {recorded} recorded; the rest is fetched again"))
 }
 
 /// The record knows something of a draft, so the file is its own.
@@ -151,13 +154,19 @@ fn standing(record: &DraftRecord) -> Standing {
 }
 
 /// The part file is new: does the file that it was stand under the final name?
-fn published(names: &Names, taken: &Taken, journal: &Journal, dossier: &Dossier) -> Result<Option<Published>, LocalFault> {
+fn published(
+    names: &Names,
+    taken: &Taken,
+    journal: &Journal,
+    dossier: &Dossier,
+) -> Result<Option<Published>, LocalFault> {
     if taken.length > 0 || standing(&dossier.part) == Standing::Orphan {
         return Ok(None);
     }
     let Some(claim) = journal.known(Place::Part).claim else { return Ok(None) };
     let whole = dossier.part.total.is_none_or(|total| total.0 == claim.held);
-    let found = look(&names.target)?.filter(|m| m.is_file() && whole && m.ino() == claim.inode && m.len() == claim.held);
+    let found =
+        look(&names.target)?.filter(|m| m.is_file() && whole && m.ino() == claim.inode && m.len() == claim.held);
     Ok(found.map(|m| Published {
         size: Length(m.len()),
         mtime_ns: i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec()),

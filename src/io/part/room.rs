@@ -6,10 +6,9 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::io::Errno;
-
 use crate::core::failure::LocalFault;
-use crate::io::part::fault::on;
+use crate::io::part::fault::{on, write_fault};
+use crate::io::part::gather::STRIDE;
 
 /// What `st_blocks` counts in.
 const SECTOR: u64 = 512;
@@ -32,6 +31,8 @@ pub(super) fn reserve(file: &File, path: &Path, held: u64, total: u64) -> Result
     }
     match free(file) {
         Some(free) if free < needed => Err(too_little(path, needed, free)),
+        // Less than one write: nothing to gain.
+        _ if needed < STRIDE => Ok(Ahead::Nothing),
         _ => allocate(file, path, held, total),
     }
 }
@@ -45,6 +46,7 @@ fn free(file: &File) -> Option<u64> {
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
     use rustix::fs::FallocateFlags;
+    use rustix::io::Errno;
     if is_memory(file) {
         return Ok(Ahead::Nothing);
     }
@@ -53,7 +55,7 @@ fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, Lo
         Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {
             // Half of it may have been taken.
             let _ = file.set_len(held);
-            Err(refused(path, total.saturating_sub(held), e))
+            Err(write_fault(path, total.saturating_sub(held), &e.into()))
         }
         Err(e @ Errno::FBIG) => Err(on("reserve room for", path)(e.into())),
         Err(_) => Ok(Ahead::Nothing),
@@ -70,18 +72,12 @@ fn allocate(_: &File, _: &Path, _: u64, _: u64) -> Result<Ahead, LocalFault> {
 fn is_memory(file: &File) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
-    // The type of the field differs between machines, its values do not.
+    #[allow(clippy::unnecessary_cast, reason = "the type of the field differs between machines")]
     rustix::fs::fstatfs(file).is_ok_and(|fs| [TMPFS, RAMFS].contains(&(fs.f_type as i64)))
 }
 
 fn too_little(path: &Path, needed: u64, free: u64) -> LocalFault {
     let detail = format!("{needed} more bytes are needed and {free} are free; the part file is kept");
-    LocalFault::DiskFull { path: path.display().to_string(), detail }
-}
-
-#[cfg(target_os = "linux")]
-fn refused(path: &Path, needed: u64, error: Errno) -> LocalFault {
-    let detail = format!("{needed} more bytes are needed ({error}); the part file is kept");
     LocalFault::DiskFull { path: path.display().to_string(), detail }
 }
 

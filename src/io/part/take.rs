@@ -98,6 +98,11 @@ fn attempt(path: &Path, standing: Standing, remarks: &mut Vec<String>) -> Result
         return Ok(None);
     }
     let Some(file) = open_existing(path)? else { return Ok(None) };
+    secure(path, file, standing, remarks)
+}
+
+/// Locks a regular file that was opened by its name a moment ago.
+fn secure(path: &Path, file: File, standing: Standing, remarks: &mut Vec<String>) -> Result<Option<Taken>, LocalFault> {
     lock(&file, path, remarks)?;
     if !names(path, &file)? {
         return Ok(None);
@@ -186,7 +191,10 @@ fn lock(file: &File, path: &Path, remarks: &mut Vec<String>) -> Result<(), Local
             Err(LocalFault::InUse { path: path.display().to_string(), holder })
         }
         Err(TryLockError::Error(e)) if has_no_locks(&e) => {
-            remarks.push(format!("{} stands where files cannot be locked; start no second download of it", path.display()));
+            remarks.push(format!(
+                "{} stands where files cannot be locked; start no second download of it",
+                path.display()
+            ));
             Ok(())
         }
         Err(TryLockError::Error(e)) => Err(fault("lock", path, &e)),
@@ -238,6 +246,21 @@ fn not_ours(path: &Path, why: &str) -> LocalFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_on_a_file_that_lost_its_name_is_worth_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("part");
+        for standing in [Standing::Claimed, Standing::Orphan] {
+            std::fs::write(&path, "old").expect("written");
+            let old = open_existing(&path).expect("opened").expect("there");
+            // Another process replaces it before the lock is had.
+            std::fs::remove_file(&path).expect("removed");
+            std::fs::write(&path, "another's").expect("written");
+            assert!(secure(&path, old, standing, &mut Vec::new()).expect("no fault").is_none());
+            assert_eq!(std::fs::read(&path).expect("read"), b"another's");
+        }
+    }
 
     #[test]
     fn the_holder_is_found_by_device_and_inode() {

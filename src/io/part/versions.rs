@@ -4,7 +4,6 @@
 //! wherever it is interrupted.
 
 use std::io::{self, Read as _, Seek as _};
-use std::sync::Arc;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
@@ -68,6 +67,7 @@ impl PartStore {
             return Ok(());
         }
         self.settle(Place::Rival)?;
+        self.flusher.wait()?;
         let Some(mut rival) = self.rival.take() else { return Ok(()) };
         let sync = self.spec.sync;
         let mut words = begun(Place::Part, rival.held(), sync, rival.inode).to_vec();
@@ -133,8 +133,8 @@ fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
 
 /// Copies the first `at` bytes; the kernel shares them instead where the file system can.
 fn copy_start(part: &Draft, rival: &Taken, at: u64) -> io::Result<()> {
-    let mut from = Arc::clone(&part.file);
+    let mut from = &*part.file;
     from.rewind()?;
-    let copied = io::copy(&mut (&*from).take(at), &mut &rival.file)?;
+    let copied = io::copy(&mut from.take(at), &mut &rival.file)?;
     if copied == at { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

@@ -33,8 +33,12 @@ impl Folder {
     fn new(algorithms: &[Algorithm]) -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         let target = dir.path().join("file.bin");
-        let spec =
-            Spec { algorithms: algorithms.to_vec(), sync: SyncMode::Full, sums: BlockSums::default(), boot: FIRST_BOOT };
+        let spec = Spec {
+            algorithms: algorithms.to_vec(),
+            sync: SyncMode::Full,
+            sums: BlockSums::default(),
+            boot: FIRST_BOOT,
+        };
         Self { dir, target, spec }
     }
 
