@@ -5,7 +5,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 
 use crate::core::hosts::Hosts;
 use crate::core::name::boinc_name;
-use crate::core::pers_xfer::record::{Evidence, Record, XferId};
+use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
 use crate::core::range::Length;
 use crate::core::state::Document;

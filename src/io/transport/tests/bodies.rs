@@ -1,5 +1,6 @@
 //! Bodies: how they end, well and badly.
 
+use crate::core::file_xfer::Framing;
 use super::server::Server;
 use super::*;
 use crate::core::failure::Cut;

@@ -1,5 +1,6 @@
 //! HTTP/2, chosen by ALPN.
 
+use crate::core::file_xfer::Framing;
 use std::net::SocketAddr;
 
 use bytes::Bytes;

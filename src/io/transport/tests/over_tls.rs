@@ -1,5 +1,6 @@
 //! TLS, with certificates made by `openssl` where it is there; without it these tests say that they were skipped.
 
+use crate::core::file_xfer::Framing;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
