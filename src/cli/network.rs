@@ -41,7 +41,7 @@ pub(crate) fn read(asked: &Requests, connect_timeout: Delay) -> Result<(NetSetti
         user: asked.user.as_deref().map(user).transpose()?,
         netrc: asked.netrc,
         cookies: asked.cookies.clone(),
-        trust: if asked.location_trusted { Trust::Redirects } else { Trust::FirstOrigin },
+        trust: if asked.location_trusted { Trust::All } else { Trust::None },
     };
     foreign::net(net).map_err(Trouble::Usage)
 }

@@ -11,7 +11,7 @@ use crate::cli::network;
 use crate::cli::shell;
 use crate::cli::trouble::Trouble;
 use crate::core::time::Delay;
-use crate::engine::{Job, Patience, Rounds, Settings, Sync};
+use crate::engine::{Job, Rounds, Settings, SyncMode, Timeouts};
 
 /// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
 const STALL_RATE: u64 = 10;
@@ -39,21 +39,22 @@ pub(crate) struct HookWords {
 /// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `--input-file -` says so.
 pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
     habits(asked)?;
-    let patience = patience(&asked.patience)?;
-    let (net, credentials) = network::read(&asked.requests, patience.connect)?;
+    let timeouts = timeouts(&asked.patience)?;
+    let connect = positive("--connect-timeout", &asked.patience.connect_timeout)?;
+    let (net, credentials) = network::read(&asked.requests, connect)?;
     let settings = Settings {
         state_file: state_file.to_owned(),
         net,
         credentials,
-        patience,
+        timeouts,
         rounds: if asked.patience.once { Rounds::Once } else { Rounds::UntilDone },
         max_time: delay("--max-time", asked.patience.max_time.as_deref())?,
         max_transfers: asked.speed.max_transfers.into(),
         max_per_host: asked.speed.max_transfers_per_host.into(),
         limit_rate: rate("--limit-rate", asked.speed.limit_rate.as_deref())?,
         sync: match asked.speed.sync {
-            args::Sync::Full => Sync::Full,
-            args::Sync::None => Sync::None,
+            args::Sync::Full => SyncMode::Full,
+            args::Sync::None => SyncMode::None,
         },
     };
     Ok(Plan { settings, jobs: jobs::read(asked, cwd, stdin)?, hooks: hooks(&asked.around)? })
@@ -89,12 +90,10 @@ fn habits(asked: &Download) -> Result<(), Trouble> {
     }
 }
 
-fn patience(asked: &args::Patience) -> Result<Patience, Trouble> {
-    let needed = |option, text| positive(option, text);
-    Ok(Patience {
-        connect: needed("--connect-timeout", &asked.connect_timeout)?,
-        first_byte: needed("--first-byte-timeout", &asked.first_byte_timeout)?,
-        stall: needed("--stall-timeout", &asked.stall_timeout)?,
+fn timeouts(asked: &args::Patience) -> Result<Timeouts, Trouble> {
+    Ok(Timeouts {
+        first_byte: positive("--first-byte-timeout", &asked.first_byte_timeout)?,
+        stall: positive("--stall-timeout", &asked.stall_timeout)?,
         stall_rate: STALL_RATE,
     })
 }

@@ -35,7 +35,7 @@ mod tests;
 mod versions;
 mod whole;
 
-pub use whole::{adopt_equal, has_digests, has_part};
+pub use whole::{adopt_equal, file_names, has_digests, has_part, holder};
 
 use std::path::Path;
 

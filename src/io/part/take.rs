@@ -199,7 +199,7 @@ fn has_no_locks(error: &io::Error) -> bool {
 }
 
 /// The process that holds the lock, where the kernel tells.
-fn holder_of(file: &File) -> Option<u32> {
+pub(super) fn holder_of(file: &File) -> Option<u32> {
     let meta = file.metadata().ok()?;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     find_holder(&locks, meta.dev(), meta.ino())

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::LocalFault;
@@ -11,6 +11,7 @@ use crate::io::part::PartStore;
 use crate::io::part::digests::Digests;
 use crate::io::part::fault::on;
 use crate::io::part::names::Names;
+use crate::io::part::take::holder_of;
 
 /// How much is read at once.
 const STRIDE: usize = 1 << 20;
@@ -18,6 +19,18 @@ const STRIDE: usize = 1 << 20;
 /// Is there a part file for this target?
 pub fn has_part(target: &Path) -> bool {
     Names::of(target).part.symlink_metadata().is_ok()
+}
+
+/// The process that works on the download to this target, where it can be told.
+pub fn holder(target: &Path) -> Option<String> {
+    let file = File::open(Names::of(target).part).ok()?;
+    holder_of(&file).map(|pid| pid.to_string())
+}
+
+/// The files that stand beside a target while it is fetched, whether there or not; the part file first.
+pub fn file_names(target: &Path) -> [PathBuf; 3] {
+    let Names { part, rival, journal, .. } = Names::of(target);
+    [part, rival, journal]
 }
 
 /// Does the file at this path have all these digests?
