@@ -48,7 +48,7 @@ fn main() -> anyhow::Result<()> {
     };
 
     let mut out = std::io::stdout();
-    let reports = engine::run(settings, vec![job], Stop::new(), &mut |notice| {
+    let reports = engine::run(settings, vec![job], &Stop::new(), &mut |notice| {
         // A reader that went away is no reason to stop a download.
         let _ = match notice {
             Notice::Session { url, held, .. } => writeln!(out, "asking {url}, {held} bytes held"),

@@ -6,8 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use support::{End, Rig, Served, World, noise};
-use support::{files_below, names_in, same_file};
+use support::{End, Rig, Served, World, files_below, names_in, noise, same_file};
 
 /// A server that sends `data` under this Content-Disposition.
 fn named(data: &Arc<Vec<u8>>, disposition: &str) -> Rig {

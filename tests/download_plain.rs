@@ -6,8 +6,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use support::rig::served::{MODIFIED, MODIFIED_LATER};
-use support::{End, Reply, Rig, Served, World, ms, noise};
-use support::{names_in, same_file};
+use support::{End, Reply, Rig, Served, World, ms, names_in, noise, same_file};
 
 #[test]
 fn one_file_arrives_whole_with_its_evidence_and_leaves_nothing_beside_it() {

@@ -3,8 +3,7 @@
 mod support;
 
 use support::nginx::Nginx;
-use support::{World, cyclic_text, digest, gzip, noise};
-use support::{names_in, same_file};
+use support::{World, cyclic_text, digest, gzip, names_in, noise, same_file};
 
 #[test]
 fn a_file_arrives_whole_and_the_second_run_fetches_nothing() {

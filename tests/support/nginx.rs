@@ -199,7 +199,7 @@ fn configuration(folder: &Path, server: &str, port: u16) -> String {
         "daemon off;\nmaster_process off;\npid {d}/nginx.pid;\nerror_log {d}/error.log;\n\
          events {{ worker_connections 256; }}\n\
          http {{\n\
-         log_format figures '$status|$body_bytes_sent|$http_range|$http_if_range|$server_protocol|$connection';\n\
+         log_format figures escape=none '$status|$body_bytes_sent|$http_range|$http_if_range|$server_protocol|$connection';\n\
          access_log {d}/access.log figures;\n\
          client_body_temp_path {d}/t1; proxy_temp_path {d}/t2; fastcgi_temp_path {d}/t3;\n\
          uwsgi_temp_path {d}/t4; scgi_temp_path {d}/t5;\n\
