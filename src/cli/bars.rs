@@ -18,7 +18,7 @@ use crate::engine::Notice;
 const MOST: usize = 10;
 /// Between two redraws.
 const EVERY: Duration = Duration::from_millis(125);
-/// Names are cut or filled to so many characters, so that bars begin in one column.
+/// A longer name is cut to so many characters; shorter ones are filled up, so that bars begin in one column.
 const NAME_WIDTH: usize = 24;
 
 /// The bars of one run.
@@ -87,26 +87,31 @@ impl Slots {
         while self.bars.len() < lines {
             self.bars.push(self.multi.add(ProgressBar::no_length()));
         }
+        let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let width = longest.clamp(ALL.len(), NAME_WIDTH);
         for (bar, row) in self.bars.iter().zip(&rows) {
-            show(bar, row, now);
+            show(bar, row, width, now);
         }
         if let Some(bar) = self.bars.get(rows.len()) {
             bar.set_style(style(WORDS));
-            bar.set_prefix(column("all"));
+            bar.set_prefix(column(ALL, width));
             bar.set_message(board.summary(now));
         }
     }
 
     fn clear(&self) {
-        // What cannot be wiped stays on the screen.
+        // What cannot be wiped stays on the screen. Afterwards nothing is drawn any more, or each bar would be as it goes.
         let _ = self.multi.clear();
+        self.multi.set_draw_target(ProgressDrawTarget::hidden());
     }
 }
 
-const WITH_BAR: &str = "{prefix} {bar:20.cyan/dim} {wide_msg}";
+/// The name of the last line.
+const ALL: &str = "all";
+const WITH_BAR: &str = "{prefix} {bar:16.cyan/dim} {wide_msg}";
 const WORDS: &str = "{prefix} {wide_msg}";
 
-fn show(bar: &ProgressBar, row: &Row, now: Now) {
+fn show(bar: &ProgressBar, row: &Row, width: usize, now: Now) {
     match (&row.phase, row.total) {
         (Phase::Running | Phase::Verifying, Some(total)) => {
             bar.set_style(style(WITH_BAR));
@@ -115,8 +120,8 @@ fn show(bar: &ProgressBar, row: &Row, now: Now) {
         }
         _ => bar.set_style(style(WORDS)),
     }
-    bar.set_prefix(column(&row.name));
-    bar.set_message(row.doing(now));
+    bar.set_prefix(column(&row.name, width));
+    bar.set_message(row.briefly(now));
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -125,13 +130,13 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// A name in its column: filled up, or cut in the middle, where names of one series differ least.
-fn column(name: &str) -> String {
+fn column(name: &str, width: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
-    if chars.len() <= NAME_WIDTH {
-        return format!("{name:NAME_WIDTH$}");
+    if chars.len() <= width {
+        return format!("{name:width$}");
     }
-    let tail = NAME_WIDTH / 2;
-    let head = NAME_WIDTH - tail - 1;
+    let tail = width / 2;
+    let head = width - tail - 1;
     chars[..head].iter().chain(&['…']).chain(&chars[chars.len() - tail..]).collect()
 }
 
@@ -142,8 +147,8 @@ mod tests {
 
     #[test]
     fn columns() {
-        assert_eq!(column("a.bin"), "a.bin                   ");
-        assert_eq!(column("debian-13.2.0-amd64-netinst.iso"), "debian-13.2…-netinst.iso");
+        assert_eq!(column("a.bin", 8), "a.bin   ");
+        assert_eq!(column("debian-13.2.0-amd64-netinst.iso", 24), "debian-13.2…-netinst.iso");
     }
 
     #[test]
@@ -156,7 +161,7 @@ mod tests {
         slots.draw(&board, at(1));
         assert_eq!(slots.bars.len(), MOST + 1);
         assert_eq!((slots.bars[0].position(), slots.bars[0].length()), (1 << 20, Some(3 << 20)));
-        assert!(slots.bars[0].message().ends_with("from a.example:8080, session 2"), "{}", slots.bars[0].message());
+        assert!(slots.bars[0].message().ends_with("a.example:8080, session 2"), "{}", slots.bars[0].message());
         assert_eq!(slots.bars[1].message(), "queued");
         assert_eq!(slots.bars[MOST].message(), "0 of 12 complete, 1 running, 0 waiting, 0 B/s");
         slots.draw(&Board::default(), at(2));

@@ -54,6 +54,8 @@ pub(crate) enum Phase {
     Waiting {
         /// Until when, where known.
         until: Option<Mono>,
+        /// How many passes have failed, where that is why.
+        retries: Option<u32>,
         /// Why.
         why: String,
     },
@@ -161,7 +163,8 @@ impl Row {
             }
             Notice::Verifying { .. } => self.phase = Phase::Verifying,
             Notice::Waiting { delay, reason, .. } => {
-                self.phase = Phase::Waiting { until: delay.map(|d| now.mono + d), why: why(reason) };
+                self.phase =
+                    Phase::Waiting { until: delay.map(|d| now.mono + d), retries: retries(reason), why: why(reason) };
                 self.rate = Rate::default();
             }
             _ => {}
@@ -173,19 +176,30 @@ impl Row {
         match &self.phase {
             Phase::Queued => "queued".into(),
             Phase::Verifying => format!("checking {}", human_size(self.held.0)),
-            Phase::Waiting { until: None, why } => why.clone(),
-            Phase::Waiting { until: Some(until), why } => {
-                format!("next try in {}: {why}", human_delay(until.since(now.mono)))
+            Phase::Waiting { until: None, why, .. } => why.clone(),
+            Phase::Waiting { until: Some(until), retries, why } => {
+                let retry = retries.map(|n| format!(" (retry {n})")).unwrap_or_default();
+                format!("next try in {}{retry}: {why}", human_delay(until.since(now.mono)))
             }
-            Phase::Running => self.running(now),
+            Phase::Running => format!("{}, from {}, session {}", self.moving(now, percent), self.host, self.session),
         }
     }
 
-    fn running(&self, now: Now) -> String {
+    /// The same beside a bar, where room is short and the bar shows the share.
+    pub(crate) fn briefly(&self, now: Now) -> String {
+        match (&self.phase, self.session) {
+            (Phase::Running, 0 | 1) => format!("{}, {}", self.moving(now, |_, _| String::new()), self.host),
+            (Phase::Running, n) => format!("{}, {}, session {n}", self.moving(now, |_, _| String::new()), self.host),
+            _ => self.doing(now),
+        }
+    }
+
+    /// Bytes, rate and time left; `share` says the part that is held.
+    fn moving(&self, now: Now, share: fn(Length, Length) -> String) -> String {
         let rate = self.rate.per_second(now.mono);
         let mut text = match self.total {
             Some(total) => {
-                format!("{} of {}{}", human_size(self.held.0), human_size(total.0), percent(self.held, total))
+                format!("{} of {}{}", human_size(self.held.0), human_size(total.0), share(self.held, total))
             }
             None => human_size(self.held.0),
         };
@@ -194,7 +208,7 @@ impl Row {
         if rate > 0 && left > 0 {
             text += &format!(", {} left", human_delay(Delay::from_secs(left.div_ceil(rate))));
         }
-        text + &format!(", from {}, session {}", self.host, self.session)
+        text
     }
 }
 
@@ -205,10 +219,18 @@ fn percent(held: Length, total: Length) -> String {
     }
 }
 
+/// How many passes have failed, where a transfer waits for that.
+pub(crate) const fn retries(reason: &WaitReason) -> Option<u32> {
+    match reason {
+        WaitReason::Backoff { retries, .. } => Some(*retries),
+        _ => None,
+    }
+}
+
 /// Why a transfer waits, for people.
 pub(crate) fn why(reason: &WaitReason) -> String {
     printable(&match reason {
-        WaitReason::Backoff { retries, last } => format!("{last}, retry {retries}"),
+        WaitReason::Backoff { last, .. } => last.clone(),
         WaitReason::Resuming => "the connection broke off, continuing".into(),
         WaitReason::RetryAfter(origin) => format!("{} asks to wait", host(origin)),
         WaitReason::Host(origin) => format!("{} keeps failing and is left in peace", host(origin)),
@@ -277,6 +299,7 @@ mod tests {
         board.apply(&Notice::Progress { id: id(1), held: Length(2 << 20) }, at(2));
         let rows = board.shown(10);
         insta::assert_snapshot!(rows[0].doing(at(2)), @"2.0 MiB of 3.0 MiB (66 %), 512 KiB/s, 2 s left, from a.example:8080, session 2");
+        insta::assert_snapshot!(rows[0].briefly(at(2)), @"2.0 MiB of 3.0 MiB, 512 KiB/s, 2 s left, a.example:8080, session 2");
         insta::assert_snapshot!(board.summary(at(2)), @"0 of 1 complete, 1 running, 0 waiting, 512 KiB/s");
     }
 
@@ -286,9 +309,9 @@ mod tests {
         let reason = WaitReason::Backoff { retries: 3, last: "the server answered 503\u{1b}[31m".into() };
         board.apply(&Notice::Waiting { id: id(1), delay: Some(Delay::from_secs(72)), until: None, reason }, at(0));
         let doing = |seconds| board.shown(10)[0].doing(at(seconds));
-        insta::assert_snapshot!(doing(0), @r"next try in 1 min 12 s: the server answered 503\u{1b}[31m, retry 3");
-        insta::assert_snapshot!(doing(70), @r"next try in 2 s: the server answered 503\u{1b}[31m, retry 3");
-        insta::assert_snapshot!(doing(700), @r"next try in 0 s: the server answered 503\u{1b}[31m, retry 3");
+        insta::assert_snapshot!(doing(0), @r"next try in 1 min 12 s (retry 3): the server answered 503\u{1b}[31m");
+        insta::assert_snapshot!(doing(70), @r"next try in 2 s (retry 3): the server answered 503\u{1b}[31m");
+        insta::assert_snapshot!(doing(700), @r"next try in 0 s (retry 3): the server answered 503\u{1b}[31m");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::cli::args::Global;
 use crate::cli::exit::{self, Exit};
-use crate::cli::foreign::{self, Engine, Stop};
+use crate::cli::foreign::{self, Engine};
 use crate::cli::hooks::Hooks;
 use crate::cli::jobs;
 use crate::cli::report::{self, Digests, Weight};
@@ -22,13 +22,12 @@ use crate::engine::{Notice, Report};
 pub(crate) fn run(
     plan: Plan,
     global: &Global,
-    resume: &Resume,
+    resume: &dyn Fn() -> Resume,
     screen: &Screen,
     watch: Watch,
     engine: Box<Engine<'_>>,
 ) -> Result<Exit, Trouble> {
-    plan.jobs.iter().try_for_each(|job| target::create_folder(&job.target))?;
-    tracing::info!(jobs = plan.jobs.len(), folders = jobs::folders(&plan.jobs).len(), "begin");
+    jobs::folders(&plan.jobs).iter().try_for_each(|folder| target::create_folder(folder))?;
     let say = |weight, line: &str| {
         if !(global.quiet && weight == Weight::News) {
             screen.line(line);
@@ -76,7 +75,7 @@ impl Show<'_> {
         mut self,
         run: Result<Vec<Report>, foreign::EngineError>,
         caught: &Caught,
-        resume: &Resume,
+        resume: &dyn Fn() -> Resume,
     ) -> Result<Exit, Trouble> {
         let reports = match run {
             Ok(reports) => reports,
@@ -105,11 +104,11 @@ impl Show<'_> {
 mod tests {
     use super::*;
     use crate::cli::args::Progress;
-    use crate::cli::foreign::EngineError;
+    use crate::cli::foreign::{EngineError, Stop};
     use crate::cli::samples;
     use crate::cli::settings::HookWords;
     use crate::core::time::Delay;
-    use crate::engine::{Ending, Patience, Rounds, Settings, Sync};
+    use crate::engine::{Ending, Rounds, Settings, SyncMode, Timeouts};
 
     fn plan(hooks: HookWords) -> Plan {
         let second = Delay::from_secs(1);
@@ -117,13 +116,13 @@ mod tests {
             state_file: "/nowhere/state.xml".into(),
             net: Default::default(),
             credentials: Default::default(),
-            patience: Patience { connect: second, first_byte: second, stall: second, stall_rate: 10 },
+            timeouts: Timeouts { first_byte: second, stall: second, stall_rate: 10 },
             rounds: Rounds::Once,
             max_time: None,
             max_transfers: 1,
             max_per_host: 1,
             limit_rate: None,
-            sync: Sync::None,
+            sync: SyncMode::None,
         };
         Plan { settings, jobs: vec![], hooks }
     }
@@ -139,7 +138,7 @@ mod tests {
             notices(Notice::Ended(reports[0].clone()));
             Ok(reports)
         };
-        run(plan(hooks), &global, &Resume::default(), &Screen::default(), Watch::default(), Box::new(engine))
+        run(plan(hooks), &global, &Resume::default, &Screen::default(), Watch::default(), Box::new(engine))
     }
 
     #[test]
@@ -172,11 +171,11 @@ mod tests {
     fn an_engine_that_cannot_run_is_local_trouble() {
         let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
         let engine =
-            |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| Err(EngineError::Local("damaged".into()));
+            |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| Err(EngineError::Runtime(std::io::Error::other("damaged")));
         let trouble = run(
             plan(HookWords::default()),
             &global,
-            &Resume::default(),
+            &Resume::default,
             &Screen::default(),
             Watch::default(),
             Box::new(engine),

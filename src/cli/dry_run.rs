@@ -3,24 +3,20 @@
 use crate::cli::foreign::{Book, algorithm_name, human_delay, human_size, printable};
 use crate::cli::settings::Plan;
 use crate::cli::state::waits;
+use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Evidence, Record, Status};
 use crate::core::time::Now;
 use crate::engine::{Existing, Job, Target};
 
 /// A paragraph for each download.
-pub(crate) fn tell(plan: &Plan, book: &dyn Book, now: Now) -> String {
-    // A state file that cannot be read is for the real run to refuse; here it is said, and nothing depends on it.
-    let (records, note) = match book.load() {
-        Ok(contents) => (contents.records, String::new()),
-        Err(e) => (Vec::new(), format!("{e}\n")),
-    };
+///
+/// # Errors
+/// A state file that cannot be read, which would stop a real run too.
+pub(crate) fn tell(plan: &Plan, book: &dyn Book, now: Now) -> Result<String, Trouble> {
+    let records = book.load()?.records;
     let jobs: String = plan.jobs.iter().map(|job| paragraph(job, &records, now)).collect();
     let state = printable(&plan.settings.state_file.display().to_string());
-    format!("{}state file {state}\n{jobs}", printable_lines(&note))
-}
-
-fn printable_lines(text: &str) -> String {
-    text.lines().map(|line| printable(line) + "\n").collect()
+    Ok(format!("state file {state}\n{jobs}"))
 }
 
 fn paragraph(job: &Job, records: &[Record], now: Now) -> String {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::cli::board;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::printable;
 use crate::core::pers_xfer::record::Evidence;
@@ -30,16 +31,56 @@ struct Line {
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 enum Event {
-    Accepted { id: String, name: String, path: Option<String>, held: u64, total: Option<u64> },
-    Session { id: String, number: u32, url: String, mirror: usize, mirrors: usize, held: u64 },
-    Learned { id: String, path: Option<String>, total: Option<u64> },
-    Progress { id: String, held: u64 },
-    Verifying { id: String },
-    Failed { id: String, url: String, class: &'static str, message: String, refused: bool },
-    Remark { id: Option<String>, message: String },
-    Waiting { id: String, reason: &'static str, message: String, delay: Option<f64>, until: Option<f64> },
+    Accepted {
+        id: String,
+        name: String,
+        path: Option<String>,
+        held: u64,
+        total: Option<u64>,
+    },
+    Session {
+        id: String,
+        number: u32,
+        url: String,
+        mirror: usize,
+        mirrors: usize,
+        held: u64,
+    },
+    Learned {
+        id: String,
+        path: Option<String>,
+        total: Option<u64>,
+    },
+    Progress {
+        id: String,
+        held: u64,
+    },
+    Verifying {
+        id: String,
+    },
+    Failed {
+        id: String,
+        url: String,
+        class: &'static str,
+        message: String,
+        refused: bool,
+    },
+    Remark {
+        id: Option<String>,
+        message: String,
+    },
+    Waiting {
+        id: String,
+        reason: &'static str,
+        message: String,
+        retries: Option<u32>,
+        delay: Option<f64>,
+        until: Option<f64>,
+    },
     Ended(Ended),
-    Exit { status: u8 },
+    Exit {
+        status: u8,
+    },
 }
 
 /// How a transfer ended in this run.
@@ -110,7 +151,8 @@ fn of_notice(notice: &Notice) -> Event {
         Notice::Waiting { id, delay, until, reason } => Event::Waiting {
             id: id.to_string(),
             reason: word(reason),
-            message: crate::cli::board::why(reason),
+            message: board::why(reason),
+            retries: board::retries(reason),
             delay: delay.map(|d| d.as_secs_f64()),
             until: until.map(Epoch::as_secs_f64),
         },

@@ -10,6 +10,7 @@ mod board;
 mod completions;
 mod download;
 mod dry_run;
+mod epilogue;
 mod events;
 mod exit;
 mod foreign;
@@ -90,9 +91,9 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
             let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
             if asked.around.dry_run {
-                return print(dry_run::tell(&plan, &StateBook::at(&state_file), foreign::now()).as_bytes());
+                return print(dry_run::tell(&plan, &StateBook::at(&state_file), foreign::now())?.as_bytes());
             }
-            let resume = matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
+            let resume = || matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
             download::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
         }
     }
@@ -105,4 +106,30 @@ fn print(bytes: &[u8]) -> Result<Exit, Trouble> {
 
 fn working_folder() -> Result<PathBuf, Trouble> {
     std::env::current_dir().map_err(|e| Trouble::io("find", Path::new("the current folder"), &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    /// Every help text, so that a change of one is seen in review.
+    #[test]
+    fn help() {
+        let mut cli = Cli::command().term_width(100);
+        cli.build();
+        let mut texts = Vec::new();
+        helps(&mut cli, &mut texts);
+        insta::assert_snapshot!("help", texts.join("\n----\n"));
+    }
+
+    fn helps(command: &mut clap::Command, texts: &mut Vec<String>) {
+        let text = command.render_help().to_string();
+        texts.push(text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n"));
+        command.get_subcommands_mut().for_each(|sub| helps(sub, texts));
+    }
 }

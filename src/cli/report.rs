@@ -90,7 +90,7 @@ pub(crate) fn clock(at: Epoch) -> String {
 }
 
 /// What is said after all transfers: their count where there are several, and how to go on where work is left.
-pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &Resume) -> Vec<(Weight, String)> {
+pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &dyn Fn() -> Resume) -> Vec<(Weight, String)> {
     let mut lines = Vec::new();
     if reports.len() > 1 {
         let weight = if exit == Exit::Complete { Weight::News } else { Weight::Matters };
@@ -98,6 +98,7 @@ pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &Resume) -> Vec<(W
     }
     let left = reports.iter().any(|r| matches!(r.ending, Ending::Stopped { .. } | Ending::Local(_)));
     if left || exit == Exit::Interrupted {
+        let resume = resume();
         lines.push((Weight::Matters, format!("to continue: {}", resume.line)));
         if resume.hides {
             lines
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn the_closing_counts_and_tells_how_to_go_on() {
-        let resume = Resume { line: "persxfer download http://h/f".into(), hides: true };
+        let resume = || Resume { line: "persxfer download http://h/f".into(), hides: true };
         let reports: Vec<_> = [samples::complete(), samples::failed(), samples::stopped()].map(samples::report).into();
         let lines: Vec<_> = closing(&reports, Exit::Failed, &resume).into_iter().map(|(_, line)| line).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"

@@ -101,6 +101,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         first_request_time: Some(at(-3_600).wall),
         next_request_time: (status == Status::Pending).then(|| at(72).wall),
         time_so_far: Delay::from_secs(41),
+        progress_mark: Length::ZERO,
         confirmed: Length(1 << 20),
         backoff: Default::default(),
         patience_used: Delay::from_secs(600),

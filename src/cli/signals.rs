@@ -58,7 +58,7 @@ pub(crate) fn watch(screen: &Screen) -> Watch {
 async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sender<()>) -> std::io::Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
+    let mut hangup = if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
     drop(ready);
     loop {
         tokio::select! {
@@ -70,11 +70,26 @@ async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sende
                 screen.line("persxfer: stopping, the state is being saved; Ctrl-C again ends at once");
             }
             Some(()) = terminate.recv() => caught.note(TERMINATE),
-            Some(()) = hangup.recv() => caught.note(TERMINATE),
+            Some(()) = next(&mut hangup) => caught.note(TERMINATE),
             else => return Ok(()),
         }
         stop.request();
     }
+}
+
+async fn next(signals: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
+    match signals {
+        Some(signals) => signals.recv().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Was the program started by `nohup` or its like? Then it is meant to outlive its terminal. Linux tells the signals that
+/// were ignored at the start, as bits; elsewhere nothing is known.
+fn hangup_is_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
 }
 
 #[cfg(test)]

@@ -85,9 +85,8 @@ pub(crate) fn folder(target: &Target) -> &Path {
     }
 }
 
-/// Creates that folder, with its parents.
-pub(crate) fn create_folder(target: &Target) -> Result<(), Trouble> {
-    let folder = folder(target);
+/// Creates such a folder, with its parents.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(folder).map_err(|e| {
         let detail = format!("{e}; give another folder with --dir, or see to this one");
         Trouble::Io { doing: "create the folder", path: foreign::printable(&folder.display().to_string()), detail }
@@ -146,10 +145,10 @@ mod tests {
     #[test]
     fn a_folder_is_created_with_its_parents_or_named() {
         let dir = tempfile::tempdir().expect("a folder");
-        create_folder(&Target::File(dir.path().join("a/b/c.iso"))).expect("created");
+        create_folder(&dir.path().join("a/b")).expect("created");
         assert!(dir.path().join("a/b").is_dir());
         std::fs::write(dir.path().join("plain"), "").expect("a file");
-        let error = create_folder(&Target::File(dir.path().join("plain/c.iso"))).expect_err("a file stands there");
+        let error = create_folder(&dir.path().join("plain")).expect_err("a file stands there");
         assert!(error.to_string().contains("plain"), "{error}");
         assert_eq!(error.exit().code(), 5);
     }

@@ -107,7 +107,7 @@ impl Book for StateBook {
         Ok(Contents { records: loaded.document.transfers().collect(), warnings: Vec::new() })
     }
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
-        Ok(self.file.commit(|document| ids.iter().for_each(|id| drop(document.remove(*id))))?)
+        Ok(self.file.commit(|document| ids.iter().for_each(|id| _ = document.remove(*id)))?)
     }
     fn holder(&self, record: &Record) -> Option<String> {
         part::holder(record.path.as_deref()?)

@@ -33,9 +33,9 @@ fn what_holds_where_nothing_is_said() {
     let plan = read("http://h/f").expect("good");
     let s = &plan.settings;
     assert_eq!((s.max_transfers, s.max_per_host, s.limit_rate, s.max_time), (8, 2, None, None));
-    assert_eq!((s.rounds, s.sync), (Rounds::UntilDone, Sync::Full));
-    let seconds = [s.patience.connect, s.patience.first_byte, s.patience.stall].map(Delay::as_secs);
-    assert_eq!((seconds, s.patience.stall_rate), ([30, 300, 60], 10));
+    assert_eq!((s.rounds, s.sync), (Rounds::UntilDone, crate::engine::SyncMode::Full));
+    let seconds = [s.net.connect_timeout, s.timeouts.first_byte, s.timeouts.stall].map(Delay::as_secs);
+    assert_eq!((seconds, s.timeouts.stall_rate), ([30, 300, 60], 10));
     let job = &plan.jobs[0];
     assert_eq!((job.give_up, job.give_up_from), (Delay::from_days(14), GiveUpFrom::LastProgress));
     assert_eq!((job.existing, job.failed_part, job.mtime), (Existing::Refuse, FailedPart::Keep, Mtime::Local));
@@ -53,8 +53,8 @@ fn every_flag_arrives() {
     let plan = read(&format!("{words} {DIGEST}")).expect("good");
     let (s, job) = (&plan.settings, &plan.jobs[0]);
     assert_eq!((s.max_transfers, s.max_per_host, s.limit_rate), (3, 1, Some(5 << 19)));
-    assert_eq!((s.rounds, s.sync, s.max_time), (Rounds::Once, Sync::None, Some(Delay::from_days(1))));
-    assert_eq!([s.patience.connect, s.patience.first_byte, s.patience.stall].map(Delay::as_secs), [1, 2, 3]);
+    assert_eq!((s.rounds, s.sync, s.max_time), (Rounds::Once, crate::engine::SyncMode::None, Some(Delay::from_days(1))));
+    assert_eq!([s.net.connect_timeout, s.timeouts.first_byte, s.timeouts.stall].map(Delay::as_secs), [1, 2, 3]);
     assert_eq!(job.urls, [url("http://a/f"), url("http://b/f")], "each mirror once, the URL first");
     assert_eq!((job.existing, job.failed_part, job.mtime), (Existing::Overwrite, FailedPart::Delete, Mtime::Remote));
     assert_eq!((job.require, job.max_filesize, job.digests.len()), (Evidence::Validator, Some(Length(1 << 30)), 1));

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::exit::Exit;
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
-use crate::core::pers_xfer::record::{Record, Status, XferId};
+use crate::core::pers_xfer::record::{Record, XferId};
 
 /// Forgets all of them, or, where one is unknown, ambiguous or in use, none.
 pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
@@ -31,11 +31,8 @@ pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
     Ok(Exit::Complete)
 }
 
-/// Deletes what stands beside the file of an unfinished transfer; answers how much there was.
+/// Deletes what stands beside the file of a transfer; answers how much there was.
 fn delete_parts(desk: &Desk<'_>, record: &Record) -> Result<usize, Trouble> {
-    if record.status == Status::Done {
-        return Ok(0);
-    }
     let mut deleted = 0;
     for part in desk.book.parts(record) {
         deleted += usize::from(delete(&part)?);

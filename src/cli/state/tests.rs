@@ -221,7 +221,7 @@ fn forgetting() {
     let parts = tempfile::tempdir().expect("a folder");
     let book = Fake { parts: parts.path().into(), held: Some(XferId(0x11)), ..fake() };
     let part = parts.path().join("broken.bin.persxfer-part");
-    let kept = parts.path().join("whole.bin.persxfer-part");
+    let kept = parts.path().join("resting.bin.persxfer-part");
     std::fs::write(&part, "x").expect("written");
     std::fs::write(&kept, "x").expect("written");
     let (_, _, exit) = ran(&book, &["forget", "broken.bin", "waiting.bin"]);

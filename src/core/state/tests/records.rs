@@ -183,6 +183,7 @@ fn record() -> impl Strategy<Value = Record> {
             next_request_time: times.1,
             time_so_far: times.2,
             confirmed: counts.2,
+            progress_mark: Length::ZERO,
             backoff: Backoff::default(),
             patience_used: times.3,
             patience_at: times.4,

@@ -1,0 +1,24 @@
+//! What stands below the options in help and manual: exit statuses and examples.
+
+/// Below the help of the program.
+pub(crate) const EXIT_STATUS: &str = "\
+Exit status:
+  0    everything asked for is complete
+  1    an error of persxfer's own
+  2    wrong use
+  3    a transfer failed for good, or `state check` found damage
+  4    stopped with work left; the state is saved, run the same command again
+  5    trouble on this machine: disk full, permission, a damaged state, a transfer in use
+  130  interrupted; the state is saved
+Of several, 5 before 3 before 4.";
+
+/// Below the help of `download`.
+pub(crate) const DOWNLOAD_EXAMPLES: &str = "\
+The same command again continues the same download. -c, -C - and -L are accepted and change nothing.
+
+Examples:
+  persxfer download https://example.org/big.iso
+  persxfer download -o big.iso https://a.example.org/big.iso -m https://b.example.org/big.iso
+  persxfer download --checksum sha-256=0123...cdef https://example.org/big.iso
+  persxfer download --checksums SHA256SUMS -d images -i list.txt
+  persxfer download --give-up 2d --retry-policy ranged https://example.org/big.iso";
