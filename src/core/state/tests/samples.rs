@@ -136,6 +136,17 @@ fn names_are_unique() {
 }
 
 #[test]
+fn a_record_put_as_it_was_is_no_change() {
+    let mut read = document(sample("waiting"));
+    let mut notes = named(&read, "notes.txt");
+    read.put(&notes);
+    assert!(!read.is_changed());
+    notes.num_retries += 1;
+    read.put(&notes);
+    assert!(read.is_changed());
+}
+
+#[test]
 fn a_removed_transfer_is_gone() {
     let mut read = document(sample("waiting"));
     let Found::One(id) = read.find("image.iso") else { panic!("there") };
