@@ -84,7 +84,7 @@ const NUMBERS: &[&str] = &[
     "format",
     "generation",
     "failures",
-    "until",
+    "closed_until",
     "sessions",
     "position",
     "missing_passes",
@@ -108,7 +108,7 @@ impl Shape {
     pub(super) const fn order(self) -> &'static [&'static str] {
         match self {
             Self::Top => &["format", "generation", "host"],
-            Self::Host => &["origin", "direction", "failures", "until"],
+            Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before"],
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
@@ -132,7 +132,7 @@ impl Shape {
             (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
             (Self::Record(_), "persxfer") => Some(Self::Ours),
             (Self::Ours, "mirror") => Some(Self::Mirror),
-            (Self::Ours, "backoff") => Some(Self::Backoff),
+            (Self::Ours | Self::Host, "backoff") => Some(Self::Backoff),
             (Self::Ours, "dossier") => Some(Self::Dossier),
             (Self::Ours, "failure") => Some(Self::Failure),
             (Self::Ours, "finished") => Some(Self::Finished),

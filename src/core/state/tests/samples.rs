@@ -50,7 +50,7 @@ fn waiting_downloads() {
     assert_eq!(image.dossier.part.validators[0].1.etag.as_ref().map(|t| t.opaque.as_str()), Some("\"5f1-63a9c0\""));
     assert_eq!(image.dossier.origins[0].ranges, Ranges::Work);
     assert_eq!(image.history.len(), 2);
-    assert_eq!(read.hosts()[0].failures, 4);
+    assert_eq!(read.hosts()[0].closed_until, Some(Epoch::from_secs(1_767_226_800)));
     let notes = named(&read, "notes.txt");
     assert_eq!((notes.nbytes, notes.max_nbytes), (None, Some(Length(1 << 20))));
     assert_eq!((notes.digests.len(), notes.first_request_time), (1, None));
