@@ -177,5 +177,5 @@ pub(super) fn url_direction(element: &Element<'_>) -> Option<Direction> {
 
 /// This element of ours holds a number.
 pub(super) fn is_number(name: &str) -> bool {
-    NUMBERS.contains(&name)
+    NUMBERS.contains(&name) || backoff::ORDER.contains(&name)
 }
