@@ -98,7 +98,7 @@ fn suspended_over_a_restart_it_stays_so() {
     bench.feed(Event::Suspend);
     bench.restart_after(Delay::from_days(1));
     assert_eq!((bench.machine.view(), bench.wakes()), (View::Suspended, None));
-    assert_eq!(started(&bench.feed(Event::Retry)), [], "a retry does not resume");
+    assert!(started(&bench.feed(Event::Retry)).is_empty(), "a retry does not resume");
     assert_eq!(started(&bench.feed(Event::Resume)), [0]);
 }
 
