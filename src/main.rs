@@ -1,2 +1,5 @@
-//! placeholder
-fn main() {}
+//! The program: everything is in the library; see `cli`.
+
+fn main() -> std::process::ExitCode {
+    persxfer::cli::main(std::env::args_os())
+}

@@ -1,1 +1,108 @@
-//! The face: what was typed, what is needed, one file a command; bars, report, exit status.
+//! The face: what was typed ([`args`]), what is needed ([`settings`]), one file a command; bars, report, exit status.
+//!
+//! Standard output carries data only (tables, JSON, pages); everything for people goes to standard error. What a command
+//! prints is decided by functions that are given the time and the data, so that tests read it as text. See design
+//! sections 5 and 6, and `docs/events.md` and `docs/exit-status.md` for what programs may rely on.
+
+mod args;
+mod bars;
+mod board;
+mod completions;
+mod download;
+mod dry_run;
+mod events;
+mod exit;
+mod foreign;
+mod hooks;
+mod input_file;
+mod jobs;
+mod log;
+mod man;
+mod network;
+mod out;
+mod panic;
+mod report;
+mod resume;
+#[cfg(test)]
+mod samples;
+mod screen;
+mod settings;
+mod shell;
+mod signals;
+mod state;
+mod target;
+mod trouble;
+mod view;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{ArgMatches, CommandFactory, FromArgMatches};
+
+use crate::cli::args::{Cli, Command};
+use crate::cli::exit::Exit;
+use crate::cli::foreign::StateBook;
+use crate::cli::out::Out;
+use crate::cli::screen::Screen;
+use crate::cli::trouble::Trouble;
+
+/// Runs the program with these arguments, its own name first, to its exit status.
+pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let screen = Screen::default();
+    panic::guard(&screen, || run(words, &screen)).into()
+}
+
+fn run(words: impl IntoIterator<Item = OsString>, screen: &Screen) -> Exit {
+    let parsed = Cli::command().try_get_matches_from(words).and_then(|m| Ok((Cli::from_arg_matches(&m)?, m)));
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(e) => return not_parsed(&e),
+    };
+    match dispatch(&cli, &matches, screen) {
+        Ok(exit) => exit,
+        Err(trouble) => {
+            screen.line(&format!("persxfer: {trouble}"));
+            trouble.exit()
+        }
+    }
+}
+
+/// Help and version are data, and success; anything else that clap says is wrong use.
+fn not_parsed(error: &clap::Error) -> Exit {
+    // Where neither output can be written there is nobody to tell.
+    let _ = error.print();
+    if error.use_stderr() { Exit::Usage } else { Exit::Complete }
+}
+
+fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Trouble> {
+    log::start(cli.global.verbose, screen)?;
+    match &cli.command {
+        Command::Completions { shell } => print(&completions::script(*shell)),
+        Command::Man { of } => print(&man::page(of)?),
+        Command::State(state) => {
+            let cwd = working_folder()?;
+            let book = StateBook::at(&settings::state_file(cli.global.state_file.as_deref(), &cwd)?);
+            state::run(&state.command, &book, foreign::now(), &cwd, screen)
+        }
+        Command::Download(asked) => {
+            let cwd = working_folder()?;
+            let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
+            let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
+            if asked.around.dry_run {
+                return print(dry_run::tell(&plan, &StateBook::at(&state_file), foreign::now()).as_bytes());
+            }
+            let resume = matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
+            download::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
+        }
+    }
+}
+
+fn print(bytes: &[u8]) -> Result<Exit, Trouble> {
+    let stdout = Path::new("standard output");
+    Out::stdout().write(bytes).map(|()| Exit::Complete).map_err(|e| Trouble::io("write to", stdout, &e))
+}
+
+fn working_folder() -> Result<PathBuf, Trouble> {
+    std::env::current_dir().map_err(|e| Trouble::io("find", Path::new("the current folder"), &e))
+}

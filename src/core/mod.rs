@@ -3,15 +3,22 @@
 //! Nothing on this floor knows a clock, randomness of its own, a socket, a file or `async`; `tests/floors.rs` says so.
 
 pub mod backoff;
+pub mod cookies;
 pub mod digest;
 pub mod failure;
 pub mod file_xfer;
 pub mod giveup;
 pub mod hosts;
+pub mod links;
 pub mod machine;
+pub mod mirrors;
 pub mod name;
+pub mod netrc;
+pub mod pacer;
+mod params;
 pub mod pers_xfer;
 pub mod printable;
+pub mod proxy;
 pub mod range;
 pub mod retry_after;
 pub mod state;

@@ -2,8 +2,16 @@
 //!
 //! Ranges are half-open here (`start..end`), whatever the wire says: RFC 9110 14 counts the last byte in.
 
+mod set;
+mod wire;
+
 use std::fmt;
 use std::ops::{Add, Sub};
+
+pub use set::RangeSet;
+pub use wire::{
+    BadContentLength, BadContentRange, ContentRange, ContentRangeFault, content_length, range_from, range_of,
+};
 
 /// A position in a file: bytes from its start.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -38,6 +46,9 @@ impl Offset {
 impl Length {
     /// No bytes.
     pub const ZERO: Self = Self(0);
+    /// The largest size that a server may state: 4 EiB. No file comes near it; what lies beyond is a server's way to
+    /// say "unknown" (2^63 - 1, 2^64 - 1), or an attempt at an overflow.
+    pub const LARGEST_FILE: Self = Self(1 << 62);
     /// The position where a file of this length ends.
     pub const fn as_end(self) -> Offset {
         Offset(self.0)

@@ -1,4 +1,145 @@
 //! What a failure means: its class, and from it what becomes of the mirror, the transfer, the host. One table, here.
+//!
+//! Design section 4. [`judge`] is the table; it is asked once a failure and looks at nothing but the failure and the few
+//! facts of its [`Context`]. It speaks of downloads.
+
+use crate::core::failure::{BadAnswer, Failure};
+use crate::core::time::Delay;
+
+/// The longest time a server's Retry-After is believed: a day. A server that says "in a century" is asked tomorrow.
+pub const RETRY_AFTER_CAP: Delay = Delay::from_days(1);
+
+/// What a failure means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The word for it.
+    pub class: Class,
+    /// What becomes of the mirror and the transfer.
+    pub scope: Scope,
+    /// What it says of the host, for the backoff of the host as a whole.
+    pub host: HostSign,
+}
+
+/// What becomes of the mirror and the transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// It may be better next time.
+    Transient {
+        /// Retry-After, capped at [`RETRY_AFTER_CAP`]: not before this much time has passed, at this mirror.
+        floor: Option<Delay>,
+    },
+    /// The mirror is refused for this life.
+    RefuseMirror,
+    /// It looks final, but may not be: the mirror is refused once this has happened in
+    /// [`crate::core::mirrors::PASSES_TO_REFUSE`] passes in a row.
+    Doubtful,
+    /// The mirror served a whole file of the wrong digest: the first time it is asked again past all caches, the second
+    /// time it is refused.
+    WrongDigest,
+    /// Trouble on this machine: nothing is counted against anybody.
+    Local,
+    /// No mirror can help: the transfer fails for good.
+    Fatal,
+}
+
+/// What a failure says of the host that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostSign {
+    /// The host does not do its work: unreachable, 5xx (but 501 and 505, which are no outage), 429, a stall. Three of these in a row close it for a while.
+    Failing,
+    /// The host works, only this file is not to be had: any other answer.
+    Answering,
+    /// It says nothing: a line that broke, trouble of our own, a certificate.
+    Nothing,
+}
+
+/// What the table must know besides the failure.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The mirror has served bytes of this transfer, in this life.
+    pub served: bool,
+    /// Further statuses that count as transient (`--retry-on`).
+    pub retry_on: &'a [u16],
+}
+
+/// The table.
+///
+/// Two rows that are not plain:
+/// - A certificate that is not trusted becomes no better by asking again, as a rule; but it also is what a machine sees
+///   whose clock has not been set yet, a traveller behind a portal that wants a login, or a client on the day on which
+///   a server's certificate lapsed. So it takes the three passes, and a mirror that has proven itself by serving bytes is
+///   asked until the give-up window ends. No byte is ever taken over such a connection, so patience costs nothing.
+/// - A page in place of the file is transient: it is what a portal shows until somebody logs in.
+pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
+    let transient = Scope::Transient { floor: None };
+    let (class, scope, host) = match failure {
+        Failure::Resolve { .. } | Failure::Connect { .. } | Failure::NoAnswer { .. } => {
+            (Class::Unreachable, transient, HostSign::Failing)
+        }
+        Failure::Stalled { .. } => (Class::Interrupted, transient, HostSign::Failing),
+        Failure::Cut(_) => (Class::Interrupted, transient, HostSign::Nothing),
+        Failure::Certificate { .. } if context.served => (Class::Denied, transient, HostSign::Nothing),
+        Failure::Certificate { .. } => (Class::Denied, Scope::Doubtful, HostSign::Nothing),
+        Failure::Status { code, retry_after } => return judge_status(*code, *retry_after, context),
+        Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
+        Failure::BadAnswer(BadAnswer::Coded { .. }) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
+        Failure::BadAnswer(BadAnswer::HtmlPage) => (Class::Denied, transient, HostSign::Answering),
+        // Ranges that are broken are noted in the dossier, and the next session asks in another way; a garbled head may
+        // be a proxy's doing. What comes back three passes in a row is the server's way.
+        Failure::BadAnswer(_) => (Class::Unsupported, Scope::Doubtful, HostSign::Answering),
+        Failure::KeepsChanging { .. } => (Class::Changed, Scope::Fatal, HostSign::Answering),
+        Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
+        Failure::Digest { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
+        Failure::TooLarge { .. } => (Class::Unsupported, Scope::Fatal, HostSign::Answering),
+        // Another mirror may give a validator where this one gives none.
+        Failure::Evidence { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
+        Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),
+    };
+    Verdict { class, scope, host }
+}
+
+fn judge_status(code: u16, retry_after: Option<Delay>, context: Context<'_>) -> Verdict {
+    let scope = if context.retry_on.contains(&code) || is_transient(code) {
+        Scope::Transient { floor: floor_of(retry_after) }
+    } else if refuses(code, context) {
+        Scope::RefuseMirror
+    } else {
+        Scope::Doubtful
+    };
+    let busy = code == 429 || code >= 500 && is_transient(code);
+    let host = if busy { HostSign::Failing } else { HostSign::Answering };
+    Verdict { class: class_of_status(code), scope, host }
+}
+
+const fn is_transient(code: u16) -> bool {
+    matches!(code, 408 | 425 | 429 | 500 | 502..=504 | 506..=599)
+}
+
+/// Refused at once. What was there and served, and is now said to be missing or forbidden, may come back: a deployment,
+/// a signed link. Statuses of 400 and more that stand in no row are doubtful. (421: the session has asked
+/// on one new connection already.)
+const fn refuses(code: u16, context: Context<'_>) -> bool {
+    match code {
+        403 | 404 | 410 => !context.served,
+        400 | 401 | 405 | 406 | 407 | 411 | 414 | 415 | 421 | 431 | 451 | 501 | 505 => true,
+        _ => code < 400,
+    }
+}
+
+const fn class_of_status(code: u16) -> Class {
+    match code {
+        404 => Class::Missing,
+        410 => Class::Gone,
+        401 | 403 | 407 | 451 => Class::Denied,
+        _ if is_transient(code) => Class::Throttled,
+        _ => Class::Unsupported,
+    }
+}
+
+/// A Retry-After of no time is none.
+fn floor_of(retry_after: Option<Delay>) -> Option<Delay> {
+    retry_after.filter(|d| *d > Delay::ZERO).map(|d| d.min(RETRY_AFTER_CAP))
+}
 
 /// The class of a failure: the word a user, the ledger and the JSON events see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -69,3 +210,6 @@ impl Class {
         Self::ALL.into_iter().find(|c| c.word() == word)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,17 +2,31 @@
 //!
 //! [`Job`] and [`Settings`] go in, [`Notice`]s come out while it runs, and a [`Report`] a job at the end.
 
+mod admit;
+mod persist;
+mod run;
+mod stop;
+mod supervisor;
+mod transfer;
+
+pub use run::{EngineError, run};
+pub use stop::Stop;
+
 use std::path::PathBuf;
 
 use crate::core::backoff::Policy;
 use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
+pub use crate::core::file_xfer::Timeouts;
 use crate::core::giveup::GiveUpFrom;
+pub use crate::core::pers_xfer::Rounds;
 use crate::core::pers_xfer::record::{Evidence, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
+pub use crate::io::driver::Mtime;
+pub use crate::io::part::SyncMode;
 
 /// One download that is asked for.
 #[derive(Clone, Debug)]
@@ -72,47 +86,6 @@ pub enum FailedPart {
     Delete,
 }
 
-/// The modification time of a finished file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mtime {
-    /// When it was written.
-    Local,
-    /// The server's Last-Modified (`--remote-time`).
-    Remote,
-}
-
-/// How eagerly data is flushed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
-    /// Data before the final name, and the folder after it; checkpoints on the way.
-    #[default]
-    Full,
-    /// Nothing is flushed: for files that can be had again.
-    None,
-}
-
-/// How long one session may be patient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For a connection.
-    pub connect: Delay,
-    /// For the first byte of an answer.
-    pub first_byte: Delay,
-    /// How long the body may stay below `stall_rate`.
-    pub stall: Delay,
-    /// The least rate, bytes per second.
-    pub stall_rate: u64,
-}
-
-/// How often each mirror is tried before the command ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rounds {
-    /// Until the transfer ends, one way or the other.
-    UntilDone,
-    /// One session a mirror, then the state is saved (`--once`).
-    Once,
-}
-
 /// What holds for all jobs of one run.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -123,7 +96,7 @@ pub struct Settings {
     /// The user's headers and credentials.
     pub credentials: crate::io::transport::Credentials,
     /// Timeouts of a session.
-    pub patience: Patience,
+    pub timeouts: Timeouts,
     /// How often.
     pub rounds: Rounds,
     /// The whole run may take so long, then it stops with exit status 4.
@@ -135,7 +108,7 @@ pub struct Settings {
     /// Bytes per second, all transfers together.
     pub limit_rate: Option<u64>,
     /// How eagerly data is flushed.
-    pub sync: Sync,
+    pub sync: SyncMode,
 }
 
 /// Why a transfer does nothing just now.

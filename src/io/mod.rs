@@ -1,6 +1,7 @@
 //! The hands: each file owns one kind of effect, and decides nothing.
 
 pub mod clock;
+pub mod driver;
 pub mod durable;
 pub mod entropy;
 pub mod lane;

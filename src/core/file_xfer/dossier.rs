@@ -36,6 +36,8 @@ pub struct Draft {
     pub content_type: Option<String>,
     /// Content-Encoding of what is held, where a file of that very ending is stored as sent.
     pub coding: Option<String>,
+    /// The inode of the file that holds it: what tells, after a crash, which file is which.
+    pub inode: Option<u64>,
     /// Every session but the first proved its joint by comparing bytes, or by a strong validator.
     pub joints: Joints,
 }
@@ -63,6 +65,20 @@ pub struct OriginNotes {
     pub if_range: IfRange,
     /// Its ETags differ although the bytes are the same, so they are not looked at.
     pub etags_lie: bool,
+}
+
+impl OriginNotes {
+    /// Nothing learned yet.
+    pub fn new(origin: Origin) -> Self {
+        Self { origin, ranges: Ranges::default(), if_range: IfRange::default(), etags_lie: false }
+    }
+}
+
+impl Draft {
+    /// Nothing is held, and nothing known.
+    pub fn is_blank(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Does an origin answer range requests?

@@ -1,8 +1,33 @@
 //! PersFileXfer: one file, one direction, over its whole life, as a machine.
 //!
-//! See design section 4. The engine feeds it [`Event`]s and carries out its [`Action`]s.
+//! Design section 4; boinc.md 1.4 to 1.7 says what the fields mean to BOINC and where we depart from it. The engine feeds
+//! [`PersFileXfer`] with [`Event`]s and carries out its [`Action`]s. What a failure means is decided in
+//! [`crate::core::verdict`], which mirror is next in [`crate::core::mirrors`], how long to wait in
+//! [`crate::core::backoff`]; here stands how these act together:
+//!
+//! | file | decides |
+//! |---|---|
+//! | `machine` | which event goes where, what is to be done next, and when to wake |
+//! | `session` | what the events of a session change, and what its end means |
+//! | `waiting` | why and until when nothing is done; the failed pass |
+//! | `life` | how a life ends, how another one begins, what people want |
+//! | `view` | what is told to people |
 
+mod life;
+mod machine;
 pub mod record;
+mod rules;
+mod session;
+#[cfg(test)]
+mod tests;
+mod view;
+mod waiting;
+
+pub use machine::PersFileXfer;
+pub use rules::{LOCAL_AGAIN, OnLocalFault, PROGRESS, RESUME_AFTER, Rounds, Rules};
+pub use view::View;
+
+use std::path::PathBuf;
 
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
@@ -27,6 +52,8 @@ pub enum Event {
     },
     /// The running session learned something that a resume needs: to be stored before its bytes count.
     Learned(Box<Dossier>),
+    /// The server has named the file: this is its path from now on.
+    Named(PathBuf),
     /// Bytes confirmed in the running session.
     Progress {
         /// Held now, in the draft that the session works on.
@@ -36,7 +63,8 @@ pub enum Event {
     Ended(Box<Outcome>, Option<Finished>),
     /// The session could not begin, or something around it went wrong on this machine.
     Local(LocalFault),
-    /// More mirrors, or other URLs for the same file: fresh activity.
+    /// The URLs of the file, in order, as somebody now lists them: those already known keep their standing, those not
+    /// listed stay behind them, and a new one is fresh activity that ends a wait. Positions in [`Action`]s change with it.
     Mirrors(Vec<MirrorUrl>),
     /// A person wants it tried now; on a failed record: a new life.
     Retry,
@@ -62,9 +90,10 @@ pub enum Action {
         /// May a cache answer?
         freshness: Freshness,
     },
-    /// Stop the running session, or drop the wish for one; a running one is answered by `Ended`.
+    /// Stop the running session, or drop the wish for one; a running one is answered by `Ended`, always: the transfer
+    /// waits for it, because it tells what is held.
     Cancel,
-    /// Drop every byte held, of both drafts: they are known to be wrong.
+    /// Drop every byte held, of both drafts: they are known to be wrong. The record's dossier holds none already.
     DropBytes,
     /// The record changed in a way that must reach the disk.
     Save(Urgency),
@@ -79,6 +108,10 @@ pub enum Action {
         /// The mirror is refused from now on.
         refused: bool,
     },
+    /// Nothing more is done in this run: each mirror had its session (`--once`), its time has not come, or, with the
+    /// fault, this machine is in trouble. The record says when it may go on. Only `Retry`, `Resume` and fresh mirrors
+    /// wake it.
+    Rest(Option<LocalFault>),
     /// The transfer is done, or failed for good: read the record's status. Emitted exactly once a life.
     Over,
 }

@@ -1,4 +1,4 @@
-//! Record: what survives of a transfer when the process ends; plain data, no behaviour.
+//! Record: what survives of a transfer when the process ends; plain data, no rules.
 //!
 //! The client-state file holds one record a transfer (`core::state` turns it into BOINC's elements and our own
 //! `<persxfer>` child), and a machine rebuilt from its record wakes when the old one would have.
@@ -61,8 +61,10 @@ pub struct Record {
     pub next_request_time: Option<Epoch>,
     /// Time spent in sessions.
     pub time_so_far: Delay,
-    /// The high-water mark of confirmed bytes (BOINC's `last_bytes_xferred`).
+    /// The high-water mark of confirmed bytes of the version that is being fetched (BOINC's `last_bytes_xferred`).
     pub confirmed: Length,
+    /// Where that mark stood at the last progress: many small gains add up, also over restarts.
+    pub progress_mark: Length,
     /// The state of the retry policy.
     pub backoff: Backoff,
     /// How much of the give-up window is used up: time since the last progress in which something could be tried.
@@ -89,7 +91,8 @@ pub struct MirrorRecord {
     pub standing: Standing,
     /// It has served bytes of this transfer, in this life.
     pub served: bool,
-    /// Passes in a row in which it answered 404, 410 or 403 after having served.
+    /// Passes in a row in which it failed in a way that looks final but may not be (`verdict::Scope::Doubtful`): 404,
+    /// 410 or 403 after having served, a certificate that is not trusted, an answer that contradicts the request.
     pub missing_passes: u32,
     /// Whole fetches from it whose digest was wrong.
     pub corrupt_fetches: u32,
@@ -97,6 +100,79 @@ pub struct MirrorRecord {
     pub not_before: Option<Epoch>,
     /// It failed in the pass that is under way.
     pub tried: bool,
+}
+
+/// BOINC's error numbers for transfers that failed for good (boinc.md 1.6).
+pub mod error_code {
+    /// ERR_MD5_FAILED: the digest is wrong.
+    pub const DIGEST: i32 = -119;
+    /// ERR_FILE_TOO_BIG: larger than allowed.
+    pub const TOO_BIG: i32 = -131;
+    /// ERR_TIMEOUT: the give-up window has passed.
+    pub const GAVE_UP: i32 = -182;
+    /// ERR_ABORTED_VIA_GUI: a person said so.
+    pub const ABORTED: i32 = -197;
+    /// ERR_HTTP_PERMANENT: every mirror refuses.
+    pub const PERMANENT: i32 = -224;
+}
+
+impl Record {
+    /// A new download from these mirrors, of which nothing is known yet. A URL given twice counts once.
+    pub fn download(id: XferId, name: String, urls: &[MirrorUrl]) -> Self {
+        let first = |(i, url): &(usize, &MirrorUrl)| !urls[..*i].contains(url);
+        let mirrors = urls.iter().enumerate().filter(first).map(|(_, url)| MirrorRecord::new(url.clone())).collect();
+        Self {
+            id,
+            name,
+            direction: Direction::Download,
+            path: None,
+            folder: None,
+            mirrors,
+            nbytes: None,
+            max_nbytes: None,
+            digests: Vec::new(),
+            status: Status::Pending,
+            num_retries: 0,
+            sessions: 0,
+            first_request_time: None,
+            next_request_time: None,
+            time_so_far: Delay::ZERO,
+            confirmed: Length::ZERO,
+            progress_mark: Length::ZERO,
+            backoff: Backoff::default(),
+            patience_used: Delay::ZERO,
+            patience_at: None,
+            dossier: Dossier::default(),
+            history: Vec::new(),
+            finished: None,
+        }
+    }
+
+    /// The class of the failure that ended it, where it failed for good.
+    pub fn failed_class(&self) -> Option<Class> {
+        let Status::Failed { code, .. } = self.status else { return None };
+        Some(match code {
+            error_code::GAVE_UP => Class::GaveUp,
+            error_code::ABORTED => Class::Aborted,
+            error_code::DIGEST => Class::Corrupt,
+            _ => self.history.last().map_or(Class::Unsupported, |past| past.class),
+        })
+    }
+}
+
+impl MirrorRecord {
+    /// A mirror of which nothing is known yet.
+    pub const fn new(url: MirrorUrl) -> Self {
+        Self {
+            url,
+            standing: Standing::Usable,
+            served: false,
+            missing_passes: 0,
+            corrupt_fetches: 0,
+            not_before: None,
+            tried: false,
+        }
+    }
 }
 
 /// What a transfer thinks of a mirror.

@@ -40,6 +40,7 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         next_request_time: boinc_time(six, "next_request_time"),
         time_so_far: span(six, "time_so_far"),
         confirmed: length(six, "last_bytes_xferred").unwrap_or_default(),
+        progress_mark: length(ours, "progress_mark").unwrap_or_default(),
         backoff: ours.and_then(|o| o.child("backoff")).map_or_else(Backoff::default, backoff::decode),
         patience_used: span(ours, "patience_used"),
         patience_at: time(ours, "patience_at"),
@@ -121,8 +122,7 @@ fn size(element: &Element<'_>, name: &str, zero_flag: &str) -> Option<Length> {
 fn digests(element: &Element<'_>) -> Vec<Expected> {
     let ours = element.child(OURS).into_iter().flat_map(|o| o.all("digest"));
     let mut digests: Vec<Expected> = ours.filter_map(|e| words::read_digest(&e.text())).collect();
-    let md5 = text(element, "md5_cksum").and_then(|t| hex::decode(t).ok()).filter(|bytes| bytes.len() == 16);
-    let md5 = md5.map(|bytes| Expected { algorithm: Algorithm::Md5, bytes });
+    let md5 = text(element, "md5_cksum").and_then(|t| Expected::from_hex(Algorithm::Md5, &t).ok());
     digests.extend(md5.filter(|_| !digests.iter().any(|d| d.algorithm == Algorithm::Md5)));
     digests
 }

@@ -39,6 +39,7 @@ fn draft(name: &'static str, draft: &Draft) -> Node {
     nodes.extend(draft.last_origin.as_ref().map(|o| Node::text("last_origin", o.as_str())));
     nodes.extend(draft.content_type.as_ref().map(|t| Node::text("content_type", t)));
     nodes.extend(draft.coding.as_ref().map(|t| Node::text("coding", t)));
+    nodes.extend(draft.inode.map(|n| Node::plain("inode", n)));
     nodes.extend((draft.joints != Joints::default()).then(|| Node::plain("joints", words::joints(draft.joints))));
     Node::parent(name, Shape::Draft, nodes)
 }
@@ -51,6 +52,7 @@ fn read_draft(element: &Element<'_>) -> Draft {
         last_origin: text(element, "last_origin").and_then(|t| Origin::parse(&t)),
         content_type: text(element, "content_type"),
         coding: text(element, "coding"),
+        inode: text(element, "inode").and_then(|t| t.parse().ok()),
         joints: text(element, "joints").map_or_else(Joints::default, |w| words::read_joints(&w)),
     }
 }

@@ -1,0 +1,405 @@
+//! Exactly what was typed: clap's side of the command line, nothing looked up and nothing decided.
+//!
+//! Texts of options become what the program needs in [`super::settings`]. The help texts here are also the manual
+//! (`persxfer man`) and the shell completions.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Persistent file transfer: downloads that outlive their servers, their network and their machine.
+#[derive(Debug, Parser)]
+#[command(name = "persxfer", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
+#[command(disable_help_subcommand = true, after_help = EXIT_STATUS)]
+pub(crate) struct Cli {
+    /// Options that every command knows.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that stand before or after the command.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The client-state file [default: $XDG_STATE_HOME/persxfer/client_state.xml]
+    #[arg(long, value_name = "PATH", global = true, env = "PERSXFER_STATE_FILE", hide_env_values = true)]
+    pub(crate) state_file: Option<PathBuf>,
+    /// Say nothing but errors, and warnings that matter
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Log what happens to standard error; twice: in detail (PERSXFER_LOG=FILTER chooses exactly)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// How progress is told: bars or plain lines on standard error, JSON events on standard output
+    #[arg(long, value_name = "HOW", global = true, value_enum, default_value_t = Progress::Auto)]
+    pub(crate) progress: Progress,
+}
+
+/// How progress is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// Bars on a terminal, else plain lines
+    #[default]
+    Auto,
+    /// Bars
+    Bar,
+    /// A line now and then
+    Plain,
+    /// One JSON object a line on standard output
+    Json,
+    /// Only how each transfer ends
+    None,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Download files, run to the end: resumed, verified, retried for days
+    Download(Box<Download>),
+    /// Inspect the client-state file, and forget what is in it
+    State(State),
+    /// Print the completions for a shell
+    #[command(
+        after_help = "Example:\n  persxfer completions bash > ~/.local/share/bash-completion/completions/persxfer"
+    )]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, of the program or of a command
+    #[command(after_help = "Examples:\n  persxfer man | man -l -\n  persxfer man download > persxfer-download.1")]
+    Man {
+        /// The command, such as `download` or `state list`
+        #[arg(value_name = "COMMAND")]
+        of: Vec<String>,
+    },
+}
+
+/// `download`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = DOWNLOAD_EXAMPLES)]
+pub(crate) struct Download {
+    /// What to download; each URL is one file
+    #[arg(value_name = "URL")]
+    pub(crate) urls: Vec<String>,
+    /// Where files go.
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Where files come from.
+    #[command(flatten)]
+    pub(crate) sources: Sources,
+    /// What success rests on.
+    #[command(flatten)]
+    pub(crate) proof: Proof,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) speed: Speed,
+    /// What requests carry, and how they travel.
+    #[command(flatten)]
+    pub(crate) requests: Requests,
+    /// How long, and how often.
+    #[command(flatten)]
+    pub(crate) patience: Patience,
+    /// What happens around it.
+    #[command(flatten)]
+    pub(crate) around: Around,
+}
+
+/// Where files go.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct Place {
+    /// Write to FILE (with one URL)
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["remote_name", "remote_header_name"])]
+    pub(crate) output: Option<PathBuf>,
+    /// Name the file as the URL does; this is the default
+    #[arg(short = 'O', long)]
+    pub(crate) remote_name: bool,
+    /// Put files into DIR, which is created where it is missing
+    #[arg(short, long, value_name = "DIR", short_alias = 'P', visible_alias = "directory-prefix")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Name the file as the server says (Content-Disposition), else as the URL does
+    #[arg(short = 'J', long)]
+    pub(crate) remote_header_name: bool,
+    /// Give the file the server's modification time
+    #[arg(short = 'R', long)]
+    pub(crate) remote_time: bool,
+    /// Replace a file that stands there and is not ours, once the download is whole
+    #[arg(long, conflicts_with = "no_clobber")]
+    pub(crate) overwrite: bool,
+    /// Keep a file that stands there, and count the download as done
+    #[arg(long)]
+    pub(crate) no_clobber: bool,
+}
+
+/// Where files come from.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Sources")]
+pub(crate) struct Sources {
+    /// Another URL of the same file (with one URL; repeatable)
+    #[arg(short, long = "mirror", value_name = "URL")]
+    pub(crate) mirrors: Vec<String>,
+    /// Read downloads from FILE, or from standard input: one a line, mirrors after a TAB; indented lines below it
+    /// say `out=`, `dir=` or `checksum=`
+    #[arg(short, long, value_name = "FILE|-")]
+    pub(crate) input_file: Option<PathBuf>,
+}
+
+/// What success rests on.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Proof")]
+pub(crate) struct Proof {
+    /// The digest that the file must have, as sha-256=HEX (with one URL; repeatable)
+    ///
+    /// Algorithms: sha-256, sha-512, sha-1, md5, blake3, crc32c.
+    #[arg(long = "checksum", value_name = "ALGO=HEX")]
+    pub(crate) checksums: Vec<String>,
+    /// A file of digests as sha256sum writes it; every download must be in it, by its name
+    #[arg(long = "checksums", value_name = "SHA256SUMS")]
+    pub(crate) checksum_file: Option<PathBuf>,
+    /// Fail rather than accept a file that rests on less
+    #[arg(long, value_name = "EVIDENCE", value_enum)]
+    pub(crate) require_evidence: Option<Required>,
+}
+
+/// The least evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Required {
+    /// A digest of the whole file
+    Digest,
+    /// One strong validator from the first byte to the last
+    Validator,
+    /// Bytes of every session compared with those of the one before
+    Overlap,
+}
+
+/// How much at once.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Speed")]
+pub(crate) struct Speed {
+    /// Transfers at once, in all
+    #[arg(short = 'j', long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_transfers: u16,
+    /// Transfers at once from one host
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_transfers_per_host: u16,
+    /// Bytes per second, all transfers together, such as 500k or 2.5m; 0 for no limit
+    #[arg(long, value_name = "RATE", visible_alias = "max-overall-download-limit")]
+    pub(crate) limit_rate: Option<String>,
+    /// What is flushed to disk
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Sync::Full)]
+    pub(crate) sync: Sync,
+}
+
+/// What is flushed to disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sync {
+    /// Data before the final name, and the folder after it
+    Full,
+    /// Nothing: for files that can be had again
+    None,
+}
+
+/// What requests carry, and how they travel.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Requests")]
+pub(crate) struct Requests {
+    /// A header of every request, as 'Name: value' (repeatable)
+    #[arg(short = 'H', long = "header", value_name = "HEADER")]
+    pub(crate) headers: Vec<String>,
+    /// User and password, for the first origin only
+    #[arg(short, long, value_name = "USER:PASSWORD")]
+    pub(crate) user: Option<String>,
+    /// Take user and password from ~/.netrc, or from the file that $NETRC names
+    #[arg(short, long, conflicts_with = "user")]
+    pub(crate) netrc: bool,
+    /// Send the cookies of FILE, which is in Netscape's form
+    #[arg(short = 'b', long, value_name = "FILE", visible_alias = "load-cookies")]
+    pub(crate) cookies: Option<PathBuf>,
+    /// What User-Agent says
+    #[arg(short = 'A', long, value_name = "TEXT", short_alias = 'U')]
+    pub(crate) user_agent: Option<String>,
+    /// Go through this proxy: http://, socks5:// or socks5h:// HOST:PORT
+    #[arg(long, value_name = "URL", visible_alias = "all-proxy")]
+    pub(crate) proxy: Option<String>,
+    /// Trust the certificates of FILE (PEM), and no others
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Show this certificate (PEM) to servers that ask for one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cert: Option<PathBuf>,
+    /// The key of --cert (PEM), where it is not in the same file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    pub(crate) key: Option<PathBuf>,
+    /// Accept any certificate: whoever sits on the line can send what they like
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Use ADDRESS for that host and port (repeatable)
+    #[arg(long, value_name = "HOST:PORT:ADDRESS")]
+    pub(crate) resolve: Vec<String>,
+    /// IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// IPv6 only
+    #[arg(short = '6', long)]
+    pub(crate) ipv6: bool,
+    /// Send credentials and cookies to other origins too, where a redirect leads there
+    #[arg(long)]
+    pub(crate) location_trusted: bool,
+    /// Refuse files larger than this, such as 700m or 4g
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_filesize: Option<String>,
+}
+
+/// How long, and how often.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Patience")]
+pub(crate) struct Patience {
+    /// How waits between passes grow: boinc, boinc-7, tor, ladder or ranged, with :key=value for details
+    #[arg(long, value_name = "POLICY", default_value = "boinc")]
+    pub(crate) retry_policy: String,
+    /// The shortest wait [default: the policy's]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) min_delay: Option<String>,
+    /// The longest wait [default: the policy's]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_delay: Option<String>,
+    /// Fail for good after so long without progress
+    #[arg(long, value_name = "TIME", default_value = "14d")]
+    pub(crate) give_up: String,
+    /// What --give-up counts from
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = GiveUpFrom::LastProgress)]
+    pub(crate) give_up_from: GiveUpFrom,
+    /// Stop after so long, with the state saved and exit status 4
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<String>,
+    /// Further statuses that are worth another try, such as 403,404
+    #[arg(long, value_name = "CODES", visible_alias = "retry-on-http-error")]
+    pub(crate) retry_on: Option<String>,
+    /// How long a connection may take
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) connect_timeout: String,
+    /// How long the first byte of an answer may take
+    #[arg(long, value_name = "TIME", default_value = "300s")]
+    pub(crate) first_byte_timeout: String,
+    /// How long fewer than 10 bytes per second may arrive
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) stall_timeout: String,
+    /// One session a mirror, then stop with the state saved and exit status 4
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// Delete the part file at once where a download fails for good
+    #[arg(long)]
+    pub(crate) delete_partial: bool,
+}
+
+/// What the give-up window counts from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GiveUpFrom {
+    /// The last progress; time in which nothing could be tried does not count
+    LastProgress,
+    /// The first session, as BOINC counts
+    FirstRequest,
+}
+
+/// What happens around a download.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Around it")]
+pub(crate) struct Around {
+    /// Run CMD after each download that is complete: words, no shell; {path} and {name} are filled in
+    #[arg(long, value_name = "CMD", visible_alias = "on-download-complete")]
+    pub(crate) on_complete: Option<String>,
+    /// Run CMD after each download that failed for good, or for trouble on this machine
+    #[arg(long, value_name = "CMD", visible_alias = "on-download-error")]
+    pub(crate) on_failure: Option<String>,
+    /// Print what would be done, and do nothing; no network is used
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Accepted: downloads are always continued
+    #[arg(short = 'c', long = "continue", hide = true)]
+    pub(crate) resume: bool,
+    /// Accepted as `-C -`
+    #[arg(short = 'C', long, value_name = "-", hide = true, allow_hyphen_values = true)]
+    pub(crate) continue_at: Option<String>,
+    /// Accepted: redirects are always followed
+    #[arg(short = 'L', long, hide = true)]
+    pub(crate) location: bool,
+}
+
+/// `state`.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct State {
+    /// What to do with it.
+    #[command(subcommand)]
+    pub(crate) command: StateCommand,
+}
+
+/// What to do with the state file.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum StateCommand {
+    /// List the transfers
+    #[command(
+        after_help = "Examples:\n  persxfer state list\n  persxfer state list --all --json | jq '.transfers[].name'"
+    )]
+    List {
+        /// Finished transfers too
+        #[arg(long)]
+        all: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Tell the whole story of a transfer: why it waits, which mirror said what, on what evidence it stands
+    #[command(
+        after_help = "Examples:\n  persxfer state show debian.iso\n  persxfer state show --json 00f3a9c2d4e5b617"
+    )]
+    Show {
+        /// Its name, its path or its id
+        #[arg(value_name = "NAME|PATH|ID")]
+        transfer: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check the state file and the part files; exit status 3 where something is damaged
+    #[command(after_help = "Example:\n  persxfer state check --state-file /mnt/backup/client_state.xml")]
+    Check,
+    /// Print BOINC's <file_xfer_error> for each transfer that failed for good
+    #[command(after_help = "Example:\n  persxfer state report > errors.xml")]
+    Report,
+    /// Print everything but secrets, one JSON object a line
+    #[command(after_help = "Example:\n  persxfer state export | jq 'select(.status == \"failed\")'")]
+    Export,
+    /// Drop transfers and their part files; finished files stay
+    #[command(after_help = "Example:\n  persxfer state forget debian.iso")]
+    Forget {
+        /// Names, paths or ids
+        #[arg(value_name = "NAME|PATH|ID", required = true)]
+        transfers: Vec<String>,
+    },
+}
+
+const EXIT_STATUS: &str = "\
+Exit status:
+  0    everything asked for is complete
+  1    an error of persxfer's own
+  2    wrong use
+  3    a transfer failed for good, or `state check` found damage
+  4    stopped with work left; the state is saved, run the same command again
+  5    trouble on this machine: disk full, permission, a damaged state, a transfer in use
+  130  interrupted; the state is saved
+Of several, 5 before 3 before 4.";
+
+const DOWNLOAD_EXAMPLES: &str = "\
+The same command again continues the same download. -c, -C - and -L are accepted and change nothing.
+
+Examples:
+  persxfer download https://example.org/big.iso
+  persxfer download -o big.iso https://a.example.org/big.iso -m https://b.example.org/big.iso
+  persxfer download --checksum sha-256=0123...cdef https://example.org/big.iso
+  persxfer download --checksums SHA256SUMS -d images -i list.txt
+  persxfer download --give-up 2d --retry-policy ranged https://example.org/big.iso";

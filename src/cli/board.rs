@@ -1,0 +1,319 @@
+//! What every transfer of a run is doing just now, as its notices told: what bars and plain lines show.
+//!
+//! Nothing here reads a clock or draws: `now` comes in, text goes out, so that what people see is tested as text.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::cli::foreign::{human_delay, human_size, printable};
+use crate::core::pers_xfer::record::XferId;
+use crate::core::range::Length;
+use crate::core::time::{Delay, Mono, Now};
+use crate::core::url::{MirrorUrl, Origin};
+use crate::engine::{Ending, Notice, Report, WaitReason};
+
+/// A rate is what came over so many of the last seconds.
+const RATE_WINDOW: Delay = Delay::from_secs(8);
+
+/// All transfers of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    /// Those that have not ended, in the order in which they were taken up.
+    rows: BTreeMap<usize, Row>,
+    places: HashMap<XferId, usize>,
+    accepted: usize,
+    /// How many are complete, and how many ended otherwise.
+    ended: (usize, usize),
+}
+
+/// One transfer.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its name, printable.
+    pub(crate) name: String,
+    /// Bytes held.
+    pub(crate) held: Length,
+    /// Size, where known.
+    pub(crate) total: Option<Length>,
+    /// What it does.
+    pub(crate) phase: Phase,
+    session: u32,
+    host: String,
+    rate: Rate,
+}
+
+/// What a transfer does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// It waits for its first session.
+    Queued,
+    /// A session runs.
+    Running,
+    /// Its digest is being checked.
+    Verifying,
+    /// It waits.
+    Waiting {
+        /// Until when, where known.
+        until: Option<Mono>,
+        /// Why.
+        why: String,
+    },
+}
+
+impl Board {
+    /// Takes a notice in; answers the place of the transfer that it is about, where that has not ended.
+    pub(crate) fn apply(&mut self, notice: &Notice, now: Now) -> Option<&Row> {
+        match notice {
+            Notice::Accepted { id, name, held, total, .. } => return Some(self.accept(*id, name, *held, *total)),
+            Notice::Ended(report) => self.end(report),
+            _ => {}
+        }
+        let row = self.rows.get_mut(self.places.get(&subject(notice)?)?)?;
+        row.apply(notice, now);
+        Some(row)
+    }
+
+    /// The transfers to show, at most `most`: those that do something first.
+    pub(crate) fn shown(&self, most: usize) -> Vec<&Row> {
+        let busy = |row: &&Row| matches!(row.phase, Phase::Running | Phase::Verifying);
+        let (mut rows, idle): (Vec<&Row>, Vec<&Row>) = self.rows.values().partition(busy);
+        rows.extend(idle);
+        rows.truncate(most);
+        rows
+    }
+
+    /// One line about all of them.
+    pub(crate) fn summary(&self, now: Now) -> String {
+        let count = |f: fn(&Phase) -> bool| self.rows.values().filter(|row| f(&row.phase)).count();
+        let running = count(|p| matches!(p, Phase::Running | Phase::Verifying));
+        let waiting = count(|p| matches!(p, Phase::Waiting { .. }));
+        let rate: u64 = self.rows.values().map(|row| row.rate.per_second(now.mono)).sum();
+        let (complete, other) = self.ended;
+        let mut text = format!("{complete} of {} complete, {running} running, {waiting} waiting", self.accepted);
+        if other > 0 {
+            text += &format!(", {other} not complete");
+        }
+        text + &format!(", {}/s", human_size(rate))
+    }
+
+    /// How many have not ended.
+    pub(crate) fn open(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn accept(&mut self, id: XferId, name: &str, held: Length, total: Option<Length>) -> &Row {
+        let place = self.accepted;
+        self.accepted += 1;
+        self.places.insert(id, place);
+        let row = Row {
+            name: printable(name),
+            held,
+            total,
+            phase: Phase::Queued,
+            session: 0,
+            host: String::new(),
+            rate: Rate::default(),
+        };
+        self.rows.entry(place).insert_entry(row).into_mut()
+    }
+
+    fn end(&mut self, report: &Report) {
+        if let Some(place) = self.places.remove(&report.id) {
+            self.rows.remove(&place);
+        }
+        match report.ending {
+            Ending::Complete { .. } | Ending::Unchanged { .. } => self.ended.0 += 1,
+            _ => self.ended.1 += 1,
+        }
+    }
+}
+
+/// Which transfer a notice is about, where it is about one that goes on.
+fn subject(notice: &Notice) -> Option<XferId> {
+    match notice {
+        Notice::Remark { id, .. } => *id,
+        Notice::Ended(_) => None,
+        Notice::Accepted { id, .. }
+        | Notice::Session { id, .. }
+        | Notice::Learned { id, .. }
+        | Notice::Progress { id, .. }
+        | Notice::Verifying { id }
+        | Notice::Failed { id, .. }
+        | Notice::Waiting { id, .. } => Some(*id),
+    }
+}
+
+impl Row {
+    fn apply(&mut self, notice: &Notice, now: Now) {
+        match notice {
+            Notice::Session { number, url, held, .. } => {
+                (self.session, self.host, self.held) = (*number, host(&url.origin()), *held);
+                self.phase = Phase::Running;
+                self.rate.restart(now.mono, *held);
+            }
+            Notice::Learned { path, total, .. } => {
+                let name = path.as_ref().and_then(|p| p.file_name()).map(|n| printable(&n.to_string_lossy()));
+                self.name = name.unwrap_or_else(|| std::mem::take(&mut self.name));
+                self.total = total.or(self.total);
+            }
+            Notice::Progress { held, .. } => {
+                self.held = *held;
+                self.rate.note(now.mono, *held);
+            }
+            Notice::Verifying { .. } => self.phase = Phase::Verifying,
+            Notice::Waiting { delay, reason, .. } => {
+                self.phase = Phase::Waiting { until: delay.map(|d| now.mono + d), why: why(reason) };
+                self.rate = Rate::default();
+            }
+            _ => {}
+        }
+    }
+
+    /// What it does, for people: `1.2 MiB of 3.0 MiB (40 %), 500.0 KiB/s, 4 s left, from example.org, session 2`.
+    pub(crate) fn doing(&self, now: Now) -> String {
+        match &self.phase {
+            Phase::Queued => "queued".into(),
+            Phase::Verifying => format!("checking {}", human_size(self.held.0)),
+            Phase::Waiting { until: None, why } => why.clone(),
+            Phase::Waiting { until: Some(until), why } => {
+                format!("next try in {}: {why}", human_delay(until.since(now.mono)))
+            }
+            Phase::Running => self.running(now),
+        }
+    }
+
+    fn running(&self, now: Now) -> String {
+        let rate = self.rate.per_second(now.mono);
+        let mut text = match self.total {
+            Some(total) => {
+                format!("{} of {}{}", human_size(self.held.0), human_size(total.0), percent(self.held, total))
+            }
+            None => human_size(self.held.0),
+        };
+        text += &format!(", {}/s", human_size(rate));
+        let left = self.total.map_or(0, |total| total.saturating_sub(self.held).0);
+        if rate > 0 && left > 0 {
+            text += &format!(", {} left", human_delay(Delay::from_secs(left.div_ceil(rate))));
+        }
+        text + &format!(", from {}, session {}", self.host, self.session)
+    }
+}
+
+fn percent(held: Length, total: Length) -> String {
+    match u128::from(held.0) * 100 / u128::from(total.0.max(1)) {
+        percent if total.0 > 0 => format!(" ({} %)", percent.min(100)),
+        _ => String::new(),
+    }
+}
+
+/// Why a transfer waits, for people.
+pub(crate) fn why(reason: &WaitReason) -> String {
+    printable(&match reason {
+        WaitReason::Backoff { retries, last } => format!("{last}, retry {retries}"),
+        WaitReason::Resuming => "the connection broke off, continuing".into(),
+        WaitReason::RetryAfter(origin) => format!("{} asks to wait", host(origin)),
+        WaitReason::Host(origin) => format!("{} keeps failing and is left in peace", host(origin)),
+        WaitReason::Slot => "queued".into(),
+        WaitReason::Local(fault) => fault.to_string(),
+        WaitReason::Suspended => "suspended".into(),
+    })
+}
+
+/// The host of an origin, with its port where that is not the usual one.
+pub(crate) fn host(origin: &Origin) -> String {
+    let text = origin.as_str();
+    printable(text.split_once("://").map_or(text, |(_, host)| host))
+}
+
+/// The host of a URL.
+pub(crate) fn host_of(url: &MirrorUrl) -> String {
+    host(&url.origin())
+}
+
+/// Bytes per second over the last seconds of a session.
+#[derive(Debug, Default)]
+struct Rate {
+    samples: VecDeque<(Mono, u64)>,
+}
+
+impl Rate {
+    fn restart(&mut self, now: Mono, held: Length) {
+        self.samples = VecDeque::from([(now, held.0)]);
+    }
+
+    fn note(&mut self, now: Mono, held: Length) {
+        if self.samples.back().is_some_and(|(_, last)| *last > held.0) {
+            self.samples.clear();
+        }
+        self.samples.push_back((now, held.0));
+        while self.samples.len() > 2 && now.since(self.samples[1].0) > RATE_WINDOW {
+            self.samples.pop_front();
+        }
+    }
+
+    fn per_second(&self, now: Mono) -> u64 {
+        let (Some((from, first)), Some((_, last))) = (self.samples.front(), self.samples.back()) else { return 0 };
+        let micros = u128::from(now.since(*from).as_micros());
+        let bytes = u128::from(last.saturating_sub(*first));
+        (bytes * 1_000_000).checked_div(micros).and_then(|rate| u64::try_from(rate).ok()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::samples::{self, at, id};
+
+    fn board() -> Board {
+        let mut board = Board::default();
+        for notice in samples::story() {
+            board.apply(&notice, at(0));
+        }
+        board
+    }
+
+    #[test]
+    fn a_running_transfer() {
+        let mut board = board();
+        board.apply(&Notice::Progress { id: id(1), held: Length(2 << 20) }, at(2));
+        let rows = board.shown(10);
+        insta::assert_snapshot!(rows[0].doing(at(2)), @"2.0 MiB of 3.0 MiB (66 %), 512 KiB/s, 2 s left, from a.example:8080, session 2");
+        insta::assert_snapshot!(board.summary(at(2)), @"0 of 1 complete, 1 running, 0 waiting, 512 KiB/s");
+    }
+
+    #[test]
+    fn a_wait_counts_down_with_its_reason() {
+        let mut board = board();
+        let reason = WaitReason::Backoff { retries: 3, last: "the server answered 503\u{1b}[31m".into() };
+        board.apply(&Notice::Waiting { id: id(1), delay: Some(Delay::from_secs(72)), until: None, reason }, at(0));
+        let doing = |seconds| board.shown(10)[0].doing(at(seconds));
+        insta::assert_snapshot!(doing(0), @r"next try in 1 min 12 s: the server answered 503\u{1b}[31m, retry 3");
+        insta::assert_snapshot!(doing(70), @r"next try in 2 s: the server answered 503\u{1b}[31m, retry 3");
+        insta::assert_snapshot!(doing(700), @r"next try in 0 s: the server answered 503\u{1b}[31m, retry 3");
+    }
+
+    #[test]
+    fn bytes_from_before_are_no_speed_and_a_cut_back_is_no_negative_one() {
+        let mut rate = Rate::default();
+        rate.restart(at(0).mono, Length(1 << 30));
+        assert_eq!(rate.per_second(at(1).mono), 0);
+        rate.note(at(2).mono, Length(1 << 20));
+        assert_eq!(rate.per_second(at(3).mono), 0);
+        rate.note(at(4).mono, Length(2 << 20));
+        assert_eq!(rate.per_second(at(4).mono), (1 << 20) / 2);
+    }
+
+    #[test]
+    fn busy_ones_are_shown_first_and_ended_ones_not() {
+        let mut board = board();
+        for n in 2..20 {
+            board.apply(&samples::accepted(n), at(0));
+        }
+        let session =
+            Notice::Session { id: id(9), number: 1, url: samples::url("http://b/9"), mirror: (1, 1), held: Length(0) };
+        board.apply(&session, at(0));
+        let names: Vec<_> = board.shown(3).iter().map(|row| row.name.clone()).collect();
+        assert_eq!(names, ["f1.bin", "f9.bin", "f2.bin"]);
+        board.apply(&Notice::Ended(Report { id: id(1), ..samples::report(samples::complete()) }), at(1));
+        assert_eq!((board.open(), board.shown(1)[0].name.as_str()), (18, "f9.bin"));
+    }
+}

@@ -1,0 +1,186 @@
+//! `download`: runs the engine over the jobs, shows what it tells, and says how it went.
+
+use std::collections::HashSet;
+
+use crate::cli::args::Global;
+use crate::cli::exit::{self, Exit};
+use crate::cli::foreign::{self, Engine, Stop};
+use crate::cli::hooks::Hooks;
+use crate::cli::jobs;
+use crate::cli::report::{self, Digests, Weight};
+use crate::cli::resume::Resume;
+use crate::cli::screen::Screen;
+use crate::cli::settings::Plan;
+use crate::cli::signals::{Caught, Watch};
+use crate::cli::target;
+use crate::cli::trouble::Trouble;
+use crate::cli::view::View;
+use crate::core::pers_xfer::record::XferId;
+use crate::engine::{Notice, Report};
+
+/// Runs all jobs to the end of this run.
+pub(crate) fn run(
+    plan: Plan,
+    global: &Global,
+    resume: &Resume,
+    screen: &Screen,
+    watch: Watch,
+    engine: Box<Engine<'_>>,
+) -> Result<Exit, Trouble> {
+    plan.jobs.iter().try_for_each(|job| target::create_folder(&job.target))?;
+    tracing::info!(jobs = plan.jobs.len(), folders = jobs::folders(&plan.jobs).len(), "begin");
+    let say = |weight, line: &str| {
+        if !(global.quiet && weight == Weight::News) {
+            screen.line(line);
+        }
+    };
+    let mut show = Show {
+        view: View::new(global, screen),
+        hooks: Hooks::new(plan.hooks, &plan.settings.state_file),
+        digests: Digests::of(&plan.jobs),
+        told: HashSet::new(),
+        say: &say,
+    };
+    let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
+    show.finish(run, &watch.caught, resume)
+}
+
+/// Everything that looks on while the engine works.
+struct Show<'a> {
+    view: View,
+    hooks: Hooks,
+    digests: Digests,
+    told: HashSet<XferId>,
+    say: &'a dyn Fn(Weight, &str),
+}
+
+impl Show<'_> {
+    fn notice(&mut self, notice: &Notice) {
+        self.view.notice(notice, foreign::now());
+        if let Notice::Ended(report) = notice {
+            self.ended(report);
+        }
+    }
+
+    /// Says how a download ended, once each.
+    fn ended(&mut self, report: &Report) {
+        if !self.told.insert(report.id) {
+            return;
+        }
+        let (weight, line) = report::line(report, &self.digests, foreign::now());
+        (self.say)(weight, &line);
+        self.hooks.ended(report);
+    }
+
+    fn finish(
+        mut self,
+        run: Result<Vec<Report>, foreign::EngineError>,
+        caught: &Caught,
+        resume: &Resume,
+    ) -> Result<Exit, Trouble> {
+        let reports = match run {
+            Ok(reports) => reports,
+            Err(e) => {
+                let trouble = Trouble::from(e);
+                self.view.finish(trouble.exit(), foreign::now());
+                return Err(trouble);
+            }
+        };
+        for report in &reports {
+            if !self.told.contains(&report.id) {
+                self.notice(&Notice::Ended(report.clone()));
+            }
+        }
+        let failures = self.hooks.finish();
+        failures.iter().for_each(|line| (self.say)(Weight::Matters, &format!("persxfer: {line}")));
+        let hooks = if failures.is_empty() { Exit::Complete } else { Exit::Local };
+        let exit = exit::worst([exit::of_run(&reports, caught.signal()), hooks]);
+        self.view.finish(exit, foreign::now());
+        report::closing(&reports, exit, resume).iter().for_each(|(weight, line)| (self.say)(*weight, line));
+        Ok(exit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Progress;
+    use crate::cli::foreign::EngineError;
+    use crate::cli::samples;
+    use crate::cli::settings::HookWords;
+    use crate::core::time::Delay;
+    use crate::engine::{Ending, Patience, Rounds, Settings, Sync};
+
+    fn plan(hooks: HookWords) -> Plan {
+        let second = Delay::from_secs(1);
+        let settings = Settings {
+            state_file: "/nowhere/state.xml".into(),
+            net: Default::default(),
+            credentials: Default::default(),
+            patience: Patience { connect: second, first_byte: second, stall: second, stall_rate: 10 },
+            rounds: Rounds::Once,
+            max_time: None,
+            max_transfers: 1,
+            max_per_host: 1,
+            limit_rate: None,
+            sync: Sync::None,
+        };
+        Plan { settings, jobs: vec![], hooks }
+    }
+
+    fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {
+        let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
+        let endings = endings.to_vec();
+        let engine = move |_: Settings, _: Vec<_>, _: Stop, notices: &mut dyn FnMut(Notice)| {
+            samples::story().into_iter().for_each(&mut *notices);
+            let report = |(n, ending)| Report { id: samples::id(n), ..samples::report(ending) };
+            let reports: Vec<_> = (1..).zip(endings).map(report).collect();
+            // The first is told while it runs, the others only at the end.
+            notices(Notice::Ended(reports[0].clone()));
+            Ok(reports)
+        };
+        run(plan(hooks), &global, &Resume::default(), &Screen::default(), Watch::default(), Box::new(engine))
+    }
+
+    #[test]
+    fn the_endings_decide_the_status() {
+        let none = HookWords::default();
+        assert_eq!(exit_of(&[samples::complete()], none.clone()).expect("ran"), Exit::Complete);
+        assert_eq!(exit_of(&[samples::complete(), samples::failed()], none.clone()).expect("ran"), Exit::Failed);
+        assert_eq!(
+            exit_of(&[samples::failed(), samples::local(), samples::stopped()], none).expect("ran"),
+            Exit::Local
+        );
+    }
+
+    #[test]
+    fn every_ending_has_its_hook_once_and_a_failing_one_is_local_trouble() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let seen = dir.path().join("seen");
+        let word = |text: &str| text.to_owned();
+        let script = format!("echo $PERSXFER_STATUS >> '{}'", seen.display());
+        let hook = Some(vec![word("sh"), word("-c"), script]);
+        let hooks = HookWords { complete: hook.clone(), failure: hook };
+        let exit = exit_of(&[samples::complete(), samples::complete(), samples::failed()], hooks).expect("ran");
+        assert_eq!(exit, Exit::Failed);
+        assert_eq!(std::fs::read_to_string(&seen).expect("hooks ran"), "complete\ncomplete\nfailed\n");
+        let failing = HookWords { complete: Some(vec![word("false")]), failure: None };
+        assert_eq!(exit_of(&[samples::complete()], failing).expect("ran"), Exit::Local);
+    }
+
+    #[test]
+    fn an_engine_that_cannot_run_is_local_trouble() {
+        let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
+        let engine =
+            |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| Err(EngineError::Local("damaged".into()));
+        let trouble = run(
+            plan(HookWords::default()),
+            &global,
+            &Resume::default(),
+            &Screen::default(),
+            Watch::default(),
+            Box::new(engine),
+        );
+        assert_eq!(trouble.expect_err("it cannot").exit(), Exit::Local);
+    }
+}

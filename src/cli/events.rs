@@ -1,0 +1,182 @@
+//! The events of `--progress json`: one JSON object a line on standard output. Their forms are a promise, written down
+//! in `docs/events.md`; a change that breaks a reader raises [`VERSION`].
+//!
+//! Sizes are whole bytes, moments are seconds since the Unix epoch, spans are seconds. No event holds a secret: URLs come
+//! without user-info and query.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::cli::exit::Exit;
+use crate::cli::foreign::printable;
+use crate::core::pers_xfer::record::Evidence;
+use crate::core::time::Epoch;
+use crate::engine::{Ending, Notice, Report, WaitReason};
+
+/// The version of the schema, in every event.
+const VERSION: u32 = 1;
+
+/// One line.
+#[derive(Debug, Serialize)]
+struct Line {
+    v: u32,
+    #[serde(flatten)]
+    event: Event,
+    time: f64,
+}
+
+/// What happened.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+enum Event {
+    Accepted { id: String, name: String, path: Option<String>, held: u64, total: Option<u64> },
+    Session { id: String, number: u32, url: String, mirror: usize, mirrors: usize, held: u64 },
+    Learned { id: String, path: Option<String>, total: Option<u64> },
+    Progress { id: String, held: u64 },
+    Verifying { id: String },
+    Failed { id: String, url: String, class: &'static str, message: String, refused: bool },
+    Remark { id: Option<String>, message: String },
+    Waiting { id: String, reason: &'static str, message: String, delay: Option<f64>, until: Option<f64> },
+    Ended(Ended),
+    Exit { status: u8 },
+}
+
+/// How a transfer ended in this run.
+#[derive(Debug, Serialize)]
+struct Ended {
+    id: String,
+    name: String,
+    url: String,
+    path: Option<String>,
+    held: u64,
+    total: Option<u64>,
+    received: u64,
+    status: &'static str,
+    evidence: Option<&'static str>,
+    class: Option<&'static str>,
+    message: Option<String>,
+    next: Option<f64>,
+}
+
+/// The line of a notice, with its line end.
+pub(crate) fn line(notice: &Notice, time: Epoch) -> Vec<u8> {
+    encode(of_notice(notice), time)
+}
+
+/// The last line: the exit status of the run.
+pub(crate) fn exit_line(exit: Exit, time: Epoch) -> Vec<u8> {
+    encode(Event::Exit { status: exit.code() }, time)
+}
+
+fn encode(event: Event, time: Epoch) -> Vec<u8> {
+    let line = Line { v: VERSION, event, time: time.as_secs_f64() };
+    // Strings and numbers into memory: there is nothing that could fail, and nothing is printed if it did.
+    let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+fn of_notice(notice: &Notice) -> Event {
+    match notice {
+        Notice::Accepted { id, name, path, held, total } => Event::Accepted {
+            id: id.to_string(),
+            name: printable(name),
+            path: path.as_deref().map(text),
+            held: held.0,
+            total: total.map(|t| t.0),
+        },
+        Notice::Session { id, number, url, mirror, held } => Event::Session {
+            id: id.to_string(),
+            number: *number,
+            url: url.to_string(),
+            mirror: mirror.0,
+            mirrors: mirror.1,
+            held: held.0,
+        },
+        Notice::Learned { id, path, total } => {
+            Event::Learned { id: id.to_string(), path: path.as_deref().map(text), total: total.map(|t| t.0) }
+        }
+        Notice::Progress { id, held } => Event::Progress { id: id.to_string(), held: held.0 },
+        Notice::Verifying { id } => Event::Verifying { id: id.to_string() },
+        Notice::Failed { id, url, failure, class, refused } => Event::Failed {
+            id: id.to_string(),
+            url: url.to_string(),
+            class: class.word(),
+            message: printable(&failure.to_string()),
+            refused: *refused,
+        },
+        Notice::Remark { id, text } => Event::Remark { id: id.map(|id| id.to_string()), message: printable(text) },
+        Notice::Waiting { id, delay, until, reason } => Event::Waiting {
+            id: id.to_string(),
+            reason: word(reason),
+            message: crate::cli::board::why(reason),
+            delay: delay.map(|d| d.as_secs_f64()),
+            until: until.map(Epoch::as_secs_f64),
+        },
+        Notice::Ended(report) => Event::Ended(ended(report)),
+    }
+}
+
+/// The word for a reason to wait.
+const fn word(reason: &WaitReason) -> &'static str {
+    match reason {
+        WaitReason::Backoff { .. } => "backoff",
+        WaitReason::Resuming => "resuming",
+        WaitReason::RetryAfter(_) => "retry-after",
+        WaitReason::Host(_) => "host",
+        WaitReason::Slot => "slot",
+        WaitReason::Local(_) => "local",
+        WaitReason::Suspended => "suspended",
+    }
+}
+
+fn ended(report: &Report) -> Ended {
+    let mut ended = Ended {
+        id: report.id.to_string(),
+        name: printable(&report.name),
+        url: report.url.to_string(),
+        path: report.path.as_deref().map(text),
+        held: report.held.0,
+        total: report.total.map(|t| t.0),
+        received: report.received.0,
+        status: status(&report.ending),
+        evidence: None,
+        class: None,
+        message: None,
+        next: None,
+    };
+    match &report.ending {
+        Ending::Complete { evidence } | Ending::Unchanged { evidence } => {
+            ended.evidence = Some(Evidence::word(*evidence))
+        }
+        Ending::Failed { class, message } => {
+            (ended.class, ended.message) = (Some(class.word()), Some(printable(message)))
+        }
+        Ending::Stopped { next, why } => {
+            (ended.next, ended.message) = (next.map(Epoch::as_secs_f64), Some(printable(why)))
+        }
+        Ending::Local(fault) => {
+            (ended.class, ended.message) = (Some("local-fault"), Some(printable(&fault.to_string())))
+        }
+    }
+    ended
+}
+
+/// The word for an ending.
+pub(crate) const fn status(ending: &Ending) -> &'static str {
+    match ending {
+        Ending::Complete { .. } => "complete",
+        Ending::Unchanged { .. } => "unchanged",
+        Ending::Failed { .. } => "failed",
+        Ending::Stopped { .. } => "stopped",
+        Ending::Local(_) => "local",
+    }
+}
+
+fn text(path: &Path) -> String {
+    printable(&path.to_string_lossy())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Texts of people: durations, sizes, policies, names, digests.
+
+use crate::core::backoff::{BadPolicy, Policy};
+use crate::core::digest::{Algorithm, Expected};
+use crate::core::name::SafeName;
+use crate::core::printable::is_hidden;
+use crate::core::range::Length;
+use crate::core::time::Delay;
+use crate::core::units;
+use crate::core::url::MirrorUrl;
+
+/// `50ms 10s 5m 2h 14d`.
+pub(crate) fn parse_delay(text: &str) -> Result<Delay, String> {
+    units::parse_duration(text).map_err(|e| e.to_string())
+}
+
+/// A rate in bytes per second: `64k 2.5m 1g`, 1024-based.
+pub(crate) fn parse_rate(text: &str) -> Result<u64, String> {
+    units::parse_rate(text).map_err(|e| e.to_string())
+}
+
+/// `64k 2.5m 1g`, 1024-based.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    units::parse_size(text).map(|n| n.0).map_err(|e| e.to_string())
+}
+
+/// A span of time for people: `1 min 12 s`.
+pub(crate) fn human_delay(delay: Delay) -> String {
+    units::human_delay(delay)
+}
+
+/// A number of bytes for people: `3.0 MiB`.
+pub(crate) fn human_size(bytes: u64) -> String {
+    units::human_bytes(Length(bytes))
+}
+
+/// The text with every character escaped that does something else than to be seen; never cut, as a path or a command
+/// must be whole.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+/// A retry policy by its text.
+pub(crate) fn policy(text: &str) -> Result<Policy, String> {
+    Policy::parse(text).map_err(|e| e.to_string())
+}
+
+/// A policy within these bounds instead of its own; what is wrong with them is told with the options' names.
+pub(crate) fn bounded(policy: Policy, min: Option<Delay>, max: Option<Delay>) -> Result<Policy, String> {
+    policy.with_bounds(min, max).map_err(|e| match e {
+        BadPolicy::Bounds { .. } => "--min-delay is longer than --max-delay".to_owned(),
+        other => other.to_string(),
+    })
+}
+
+/// The name of the file that a URL points to: one safe component; `index.html` where it names none.
+pub(crate) fn name_from_url(url: &MirrorUrl) -> String {
+    SafeName::from_url(url).as_str().to_owned()
+}
+
+/// `sha-256=HEX` or `sha256:HEX`.
+pub(crate) fn parse_digest(text: &str) -> Result<Expected, String> {
+    Expected::parse(text).map_err(|e| e.to_string())
+}
+
+/// A list of digests as `sha256sum` writes it.
+#[derive(Debug)]
+pub(crate) struct Sums(crate::core::digest::Sums);
+
+impl Sums {
+    /// Reads it; `list` is its own name, which tells the algorithm where its lines do not.
+    pub(crate) fn parse(text: &[u8], list: &str) -> Result<Self, String> {
+        let algorithm = Algorithm::of_list_name(list);
+        crate::core::digest::Sums::parse(text, algorithm).map(Self).map_err(|e| e.to_string())
+    }
+
+    /// The digests of a file, by its name or by the last component of the names in the list.
+    pub(crate) fn find(&self, name: &str) -> Result<Vec<Expected>, String> {
+        self.0.find(name).map_err(|e| e.to_string())
+    }
+}
+
+/// The strongest of several digests, by the name of its algorithm.
+pub(crate) fn strongest(digests: &[Expected]) -> Option<&'static str> {
+    Expected::strongest(digests).map(|d| d.algorithm.name())
+}
+
+/// The algorithm's name, as people write it.
+pub(crate) fn algorithm_name(algorithm: Algorithm) -> &'static str {
+    algorithm.name()
+}

@@ -1,0 +1,228 @@
+//! The downloads that were asked for, from URLs, mirrors and the input file to one [`Job`] each.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::cli::args::{self, Download, Required};
+use crate::cli::foreign::{self, Sums};
+use crate::cli::input_file::{self, Entry};
+use crate::cli::settings::{delay, positive, size};
+use crate::cli::target::{self, Asked};
+use crate::cli::trouble::Trouble;
+use crate::core::backoff::Policy;
+use crate::core::digest::Expected;
+use crate::core::giveup::GiveUpFrom;
+use crate::core::pers_xfer::record::Evidence;
+use crate::core::range::Length;
+use crate::core::time::Delay;
+use crate::core::url::MirrorUrl;
+use crate::engine::{Existing, FailedPart, Job, Mtime, Target};
+
+/// One download as far as its own words go: URLs, target, digests.
+struct Wish {
+    urls: Vec<MirrorUrl>,
+    target: Target,
+    digests: Vec<Expected>,
+}
+
+/// Reads all downloads; at least one.
+pub(crate) fn read(asked: &Download, cwd: &Path, stdin: &mut dyn Read) -> Result<Vec<Job>, Trouble> {
+    let mut wishes = typed(asked, cwd)?;
+    if let Some(list) = &asked.sources.input_file {
+        wishes.extend(listed(asked, list, cwd, stdin)?);
+    }
+    if wishes.is_empty() {
+        return Err(Trouble::Usage("nothing to download; give a URL, or a list with --input-file".into()));
+    }
+    if let Some(path) = &asked.proof.checksum_file {
+        add_checksums(&mut wishes, path)?;
+    }
+    refuse_twins(&wishes)?;
+    let common = Common::read(asked)?;
+    Ok(wishes.into_iter().map(|wish| common.job(wish)).collect())
+}
+
+/// The URLs of the command line.
+fn typed(asked: &Download, cwd: &Path) -> Result<Vec<Wish>, Trouble> {
+    if asked.urls.len() != 1 || asked.sources.input_file.is_some() {
+        only_one("--output", asked.place.output.is_some())?;
+        only_one("--mirror", !asked.sources.mirrors.is_empty())?;
+        only_one("--checksum", !asked.proof.checksums.is_empty())?;
+    }
+    let digest = |text: &String| foreign::parse_digest(text).map_err(|why| Trouble::option("--checksum", text, why));
+    let digests: Vec<_> = asked.proof.checksums.iter().map(digest).collect::<Result<_, _>>()?;
+    let wish = |first: &String| {
+        let urls = urls(std::iter::once(first).chain(&asked.sources.mirrors)).map_err(Trouble::Usage)?;
+        let (out, dir) = (asked.place.output.as_deref(), asked.place.dir.as_deref());
+        let target = target::resolve(Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
+        Ok(Wish { urls, target, digests: digests.clone() })
+    };
+    asked.urls.iter().map(wish).collect()
+}
+
+fn only_one(option: &str, given: bool) -> Result<(), Trouble> {
+    if given {
+        Err(Trouble::Usage(format!("{option} goes with exactly one URL; for several files use --input-file")))
+    } else {
+        Ok(())
+    }
+}
+
+/// The URLs, each once, in order.
+fn urls<'a>(texts: impl Iterator<Item = &'a String>) -> Result<Vec<MirrorUrl>, String> {
+    let mut urls = Vec::new();
+    for text in texts {
+        let url = MirrorUrl::parse(text).map_err(|e| e.to_string())?;
+        if !urls.contains(&url) {
+            urls.push(url);
+        }
+    }
+    Ok(urls)
+}
+
+/// The downloads of an input file.
+fn listed(asked: &Download, path: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Vec<Wish>, Trouble> {
+    let refuse = |why: String| Trouble::option("--input-file", path.to_string_lossy(), why);
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        stdin.read_to_string(&mut text)
+    } else {
+        std::fs::File::open(path).and_then(|mut f| f.read_to_string(&mut text))
+    };
+    read.map_err(|e| refuse(format!("cannot read it: {e}")))?;
+    let entries = input_file::parse(&text).map_err(|e| refuse(e.to_string()))?;
+    entries.iter().map(|e| entry(asked, e, cwd).map_err(|t| refuse(format!("line {}: {t}", e.line)))).collect()
+}
+
+fn entry(asked: &Download, entry: &Entry, cwd: &Path) -> Result<Wish, Trouble> {
+    let urls = urls(entry.urls.iter()).map_err(Trouble::Usage)?;
+    let digest = |text: &String| foreign::parse_digest(text).map_err(|why| Trouble::option("checksum", text, why));
+    let digests = entry.checksums.iter().map(digest).collect::<Result<_, _>>()?;
+    let dir = entry.dir.as_deref().map(Path::new).or(asked.place.dir.as_deref());
+    let out = entry.out.as_deref().map(Path::new);
+    let target = target::resolve(Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
+    Ok(Wish { urls, target, digests })
+}
+
+/// Gives every download its digests from a file as `sha256sum` writes it: by the name it gets here, else by its URL's.
+fn add_checksums(wishes: &mut [Wish], path: &Path) -> Result<(), Trouble> {
+    let refuse = |why: String| Trouble::option("--checksums", path.to_string_lossy(), why);
+    let text = std::fs::read(path).map_err(|e| refuse(format!("cannot read it: {e}")))?;
+    let list = path.file_name().unwrap_or_default().to_string_lossy();
+    let sums = Sums::parse(&text, &list).map_err(refuse)?;
+    for wish in wishes {
+        let Target::File(target) = &wish.target else {
+            return Err(refuse("the file's name must be known for that; leave out --remote-header-name".into()));
+        };
+        let local = target.file_name().unwrap_or_default().to_string_lossy();
+        let found = sums.find(&local).or_else(|why| sums.find(&foreign::name_from_url(&wish.urls[0])).map_err(|_| why));
+        let advice = |why| refuse(format!("{why}; add one, or leave that download out"));
+        wish.digests.extend(found.map_err(advice)?);
+    }
+    Ok(())
+}
+
+/// Two downloads of one target would weave one file.
+fn refuse_twins(wishes: &[Wish]) -> Result<(), Trouble> {
+    let mut seen: HashMap<(&Path, Option<&url::Url>), &MirrorUrl> = HashMap::new();
+    for wish in wishes {
+        let (path, url) = match &wish.target {
+            Target::File(path) => (path.as_path(), None),
+            Target::ServerNamed(folder) => (folder.as_path(), Some(wish.urls[0].secret_url())),
+        };
+        if let Some(other) = seen.insert((path, url), &wish.urls[0]) {
+            let path = foreign::printable(&path.display().to_string());
+            return Err(Trouble::Usage(format!(
+                "{other} and {} would both be written to {path}; give them different names or folders (out= and dir= in an \
+                 input file), or name them as mirrors of one file",
+                wish.urls[0]
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What holds for every download of one command.
+struct Common {
+    existing: Existing,
+    require: Evidence,
+    max_filesize: Option<Length>,
+    policy: Policy,
+    give_up: Delay,
+    give_up_from: GiveUpFrom,
+    retry_on: Vec<u16>,
+    failed_part: FailedPart,
+    mtime: Mtime,
+}
+
+impl Common {
+    fn read(asked: &Download) -> Result<Self, Trouble> {
+        let patience = &asked.patience;
+        Ok(Self {
+            existing: match (asked.place.overwrite, asked.place.no_clobber) {
+                (true, _) => Existing::Overwrite,
+                (_, true) => Existing::Keep,
+                _ => Existing::Refuse,
+            },
+            require: match asked.proof.require_evidence {
+                None => Evidence::None,
+                Some(Required::Overlap) => Evidence::Overlap,
+                Some(Required::Validator) => Evidence::Validator,
+                Some(Required::Digest) => Evidence::Digest,
+            },
+            max_filesize: size("--max-filesize", asked.requests.max_filesize.as_deref())?.map(Length),
+            policy: policy(patience)?,
+            give_up: positive("--give-up", &patience.give_up)?,
+            give_up_from: match patience.give_up_from {
+                args::GiveUpFrom::LastProgress => GiveUpFrom::LastProgress,
+                args::GiveUpFrom::FirstRequest => GiveUpFrom::FirstRequest,
+            },
+            retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
+            failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
+            mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
+        })
+    }
+
+    fn job(&self, wish: Wish) -> Job {
+        Job {
+            urls: wish.urls,
+            target: wish.target,
+            existing: self.existing,
+            digests: wish.digests,
+            require: self.require,
+            max_filesize: self.max_filesize,
+            policy: self.policy.clone(),
+            give_up: self.give_up,
+            give_up_from: self.give_up_from,
+            retry_on: self.retry_on.clone(),
+            failed_part: self.failed_part,
+            mtime: self.mtime,
+        }
+    }
+}
+
+fn policy(asked: &args::Patience) -> Result<Policy, Trouble> {
+    let min = delay("--min-delay", asked.min_delay.as_deref())?;
+    let max = delay("--max-delay", asked.max_delay.as_deref())?;
+    let text = &asked.retry_policy;
+    let policy = foreign::policy(text).map_err(|why| Trouble::option("--retry-policy", text, why))?;
+    foreign::bounded(policy, min, max).map_err(Trouble::Usage)
+}
+
+/// Statuses that are failures: 400 to 599.
+fn statuses(text: &str) -> Result<Vec<u16>, Trouble> {
+    let status = |t: &str| t.trim().parse().ok().filter(|code| (400..=599).contains(code));
+    let codes = text.split(',').map(status).collect::<Option<Vec<_>>>();
+    codes.ok_or_else(|| {
+        Trouble::option("--retry-on", text, "these are statuses from 400 to 599 with commas between, such as 403,404")
+    })
+}
+
+/// The folders that must exist before the downloads begin, each once.
+pub(crate) fn folders(jobs: &[Job]) -> Vec<PathBuf> {
+    let mut folders: Vec<_> = jobs.iter().map(|job| target::folder(&job.target).to_owned()).collect();
+    folders.sort();
+    folders.dedup();
+    folders
+}

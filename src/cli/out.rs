@@ -1,0 +1,71 @@
+//! Standard output, for data only; everything for people goes to standard error through [`super::screen`].
+//!
+//! A reader that has seen enough and closed the pipe (`| head`) is no error: from then on nothing is written.
+
+use std::io::{self, Write};
+use std::sync::Mutex;
+
+/// Where data goes.
+pub(crate) struct Out<W = io::Stdout> {
+    to: Mutex<Option<W>>,
+}
+
+impl Out {
+    /// Standard output.
+    pub(crate) fn stdout() -> Self {
+        Self::new(io::stdout())
+    }
+}
+
+impl<W: Write> Out<W> {
+    /// Any writer.
+    pub(crate) fn new(to: W) -> Self {
+        Self { to: Mutex::new(Some(to)) }
+    }
+
+    /// Writes all of it and flushes.
+    ///
+    /// # Errors
+    /// Whatever the system says, a broken pipe excepted.
+    pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut to = self.to.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(writer) = to.as_mut() else { return Ok(()) };
+        match writer.write_all(bytes).and_then(|()| writer.flush()) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                *to = None;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Closed(usize, io::ErrorKind);
+
+    impl Write for Closed {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            self.0 += 1;
+            assert_eq!(self.0, 1, "written to again");
+            Err(self.1.into())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_error_and_is_left_alone() {
+        let out = Out::new(Closed(0, io::ErrorKind::BrokenPipe));
+        out.write(b"a").expect("no error");
+        out.write(b"b").expect("no error");
+    }
+
+    #[test]
+    fn a_full_disk_is_one() {
+        assert!(Out::new(Closed(0, io::ErrorKind::StorageFull)).write(b"a").is_err());
+    }
+}

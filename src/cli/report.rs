@@ -1,0 +1,181 @@
+//! How transfers ended, in words: one line each, and what to do next.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::Exit;
+use crate::cli::foreign::{human_delay, human_size, printable, strongest};
+use crate::cli::resume::Resume;
+use crate::core::pers_xfer::record::Evidence;
+use crate::core::time::{Epoch, Now};
+use crate::engine::{Ending, Job, Report, Target};
+
+/// Which digests were asked for, to name them where a file rests on them.
+#[derive(Debug, Default)]
+pub(crate) struct Digests(HashMap<PathBuf, &'static str>);
+
+impl Digests {
+    /// Of these downloads.
+    pub(crate) fn of(jobs: &[Job]) -> Self {
+        let named = |job: &Job| match &job.target {
+            Target::File(path) if !job.digests.is_empty() => Some((path.clone(), strongest(&job.digests)?)),
+            _ => None,
+        };
+        Self(jobs.iter().filter_map(named).collect())
+    }
+
+    fn name(&self, path: Option<&Path>) -> Option<&'static str> {
+        path.and_then(|path| self.0.get(path)).copied()
+    }
+}
+
+/// How loud a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Weight {
+    /// `--quiet` silences it.
+    News,
+    /// It is said in any case.
+    Matters,
+}
+
+/// The last line of a transfer.
+pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, String) {
+    let name = printable(&report.name);
+    match &report.ending {
+        Ending::Complete { evidence } => {
+            let size = human_size(report.total.unwrap_or(report.held).0);
+            let weight = if *evidence == Evidence::None { Weight::Matters } else { Weight::News };
+            (weight, format!("{name}: complete, {size}, {}", rests_on(*evidence, digests.name(report.path.as_deref()))))
+        }
+        Ending::Unchanged { evidence } => (
+            Weight::News,
+            format!("{name}: here already, {}", rests_on(*evidence, digests.name(report.path.as_deref()))),
+        ),
+        Ending::Failed { message, .. } => (Weight::Matters, format!("{name}: failed for good: {}", printable(message))),
+        Ending::Stopped { next, why } => (Weight::Matters, format!("{name}: {}", stopped(report, *next, why, now))),
+        Ending::Local(fault) => (Weight::Matters, format!("{name}: {}", printable(&fault.to_string()))),
+    }
+}
+
+fn rests_on(evidence: Evidence, digest: Option<&str>) -> String {
+    match (evidence, digest) {
+        (Evidence::None, _) => "length unverified: the server did not tell it (--checksum would prove the file)".into(),
+        (Evidence::Digest, Some(name)) => format!("evidence: digest {name}"),
+        (other, _) => format!("evidence: {}", other.word()),
+    }
+}
+
+fn stopped(report: &Report, next: Option<Epoch>, why: &str, now: Now) -> String {
+    let held = human_size(report.held.0);
+    let mut text = match report.total {
+        Some(total) => format!("stopped at {held} of {}", human_size(total.0)),
+        None => format!("stopped at {held}"),
+    };
+    if !why.is_empty() {
+        text += &format!(": {}", printable(why));
+    }
+    match next {
+        Some(next) if next > now.wall => {
+            text + &format!("; next try in {} ({})", human_delay(next.since(now.wall)), clock(next))
+        }
+        _ => text,
+    }
+}
+
+/// A moment as the clock on the wall says it.
+pub(crate) fn clock(at: Epoch) -> String {
+    let zone = jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC);
+    let read = jiff::Timestamp::from_microsecond(at.as_micros());
+    read.map_or_else(|_| "never".into(), |at| at.to_zoned_datetime(zone).strftime("%Y-%m-%d %H:%M:%S").to_string())
+}
+
+/// What is said after all transfers: their count where there are several, and how to go on where work is left.
+pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &Resume) -> Vec<(Weight, String)> {
+    let mut lines = Vec::new();
+    if reports.len() > 1 {
+        let weight = if exit == Exit::Complete { Weight::News } else { Weight::Matters };
+        lines.push((weight, count(reports)));
+    }
+    let left = reports.iter().any(|r| matches!(r.ending, Ending::Stopped { .. } | Ending::Local(_)));
+    if left || exit == Exit::Interrupted {
+        lines.push((Weight::Matters, format!("to continue: {}", resume.line)));
+        if resume.hides {
+            lines
+                .push((Weight::Matters, "(write what is <hidden> there again; persxfer does not show secrets)".into()));
+        }
+    }
+    lines
+}
+
+fn count(reports: &[Report]) -> String {
+    let of = |f: fn(&Ending) -> bool| reports.iter().filter(|r| f(&r.ending)).count();
+    let parts = [
+        (of(|e| matches!(e, Ending::Complete { .. })), "complete"),
+        (of(|e| matches!(e, Ending::Unchanged { .. })), "here already"),
+        (of(|e| matches!(e, Ending::Failed { .. })), "failed for good"),
+        (of(|e| matches!(e, Ending::Stopped { .. })), "stopped"),
+        (of(|e| matches!(e, Ending::Local(_))), "stopped by trouble on this machine"),
+    ];
+    let told: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
+    format!("{} downloads: {}", reports.len(), told.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{foreign, samples};
+    use crate::core::range::Length;
+
+    fn said(ending: Ending) -> String {
+        let digests = Digests(HashMap::from([("/data/out.bin".into(), "sha-256")]));
+        line(&samples::report(ending), &digests, samples::at(0)).1
+    }
+
+    #[test]
+    fn one_line_each() {
+        insta::assert_snapshot!(said(samples::complete()), @"out.bin: complete, 3.0 MiB, evidence: digest sha-256");
+        insta::assert_snapshot!(said(Ending::Complete { evidence: Evidence::Validator }), @"out.bin: complete, 3.0 MiB, evidence: validator");
+        insta::assert_snapshot!(said(Ending::Complete { evidence: Evidence::None }), @"out.bin: complete, 3.0 MiB, length unverified: the server did not tell it (--checksum would prove the file)");
+        insta::assert_snapshot!(said(Ending::Unchanged { evidence: Evidence::Overlap }), @"out.bin: here already, evidence: overlap");
+        insta::assert_snapshot!(said(samples::failed()), @"out.bin: failed for good: the server answered 404 Not Found (http://host/f)");
+        insta::assert_snapshot!(said(samples::local()), @"out.bin: no space left on the disk for /data/out.bin: 2.0 MiB more are needed");
+        let stopped = said(samples::stopped());
+        let clock = clock(samples::at(72).wall);
+        assert_eq!(
+            stopped,
+            format!(
+                "out.bin: stopped at 1.0 MiB of 3.0 MiB: the server answered 503 Service Unavailable; next try in 1 min 12 s ({clock})"
+            )
+        );
+    }
+
+    #[test]
+    fn quiet_hides_good_news_only() {
+        let weight = |ending| line(&samples::report(ending), &Digests::default(), samples::at(0)).0;
+        assert_eq!(weight(samples::complete()), Weight::News);
+        assert_eq!(weight(Ending::Complete { evidence: Evidence::None }), Weight::Matters);
+        for ending in [samples::failed(), samples::stopped(), samples::local()] {
+            assert_eq!(weight(ending), Weight::Matters);
+        }
+    }
+
+    #[test]
+    fn the_closing_counts_and_tells_how_to_go_on() {
+        let resume = Resume { line: "persxfer download http://h/f".into(), hides: true };
+        let reports: Vec<_> = [samples::complete(), samples::failed(), samples::stopped()].map(samples::report).into();
+        let lines: Vec<_> = closing(&reports, Exit::Failed, &resume).into_iter().map(|(_, line)| line).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        3 downloads: 1 complete, 1 failed for good, 1 stopped
+        to continue: persxfer download http://h/f
+        (write what is <hidden> there again; persxfer does not show secrets)
+        ");
+        assert_eq!(closing(&reports[..1], Exit::Complete, &resume), []);
+    }
+
+    #[test]
+    fn a_name_that_would_move_the_cursor_does_not() {
+        let report = Report { name: "\u{1b}[2Jx".into(), held: Length(1), ..samples::report(samples::complete()) };
+        let (_, text) = line(&report, &Digests::default(), samples::at(0));
+        assert_eq!(text, foreign::printable(&text));
+    }
+}

@@ -1,0 +1,119 @@
+//! What the tests of the face are made of: reports, notices and records of one invented download.
+
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::dossier::Dossier;
+use crate::core::pers_xfer::record::{
+    Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
+};
+use crate::core::range::Length;
+use crate::core::time::{Delay, Epoch, Mono, Now};
+use crate::core::url::MirrorUrl;
+use crate::core::verdict::Class;
+use crate::engine::{Ending, Notice, Report};
+
+pub(crate) const START: i64 = 1_767_225_600;
+
+pub(crate) fn at(seconds: i64) -> Now {
+    let passed = Delay::from_secs(seconds.unsigned_abs());
+    Now { wall: Epoch::from_secs(START + seconds), mono: Mono::ZERO + Delay::from_secs(1_000) + passed }
+}
+
+pub(crate) fn id(n: u64) -> XferId {
+    XferId(n)
+}
+
+pub(crate) fn url(text: &str) -> MirrorUrl {
+    MirrorUrl::parse(text).expect("a URL")
+}
+
+pub(crate) fn complete() -> Ending {
+    Ending::Complete { evidence: Evidence::Digest }
+}
+
+pub(crate) fn failed() -> Ending {
+    Ending::Failed { class: Class::Missing, message: "the server answered 404 Not Found (http://host/f)".into() }
+}
+
+pub(crate) fn stopped() -> Ending {
+    Ending::Stopped { next: Some(at(72).wall), why: "the server answered 503 Service Unavailable".into() }
+}
+
+pub(crate) fn local() -> Ending {
+    Ending::Local(LocalFault::DiskFull { path: "/data/out.bin".into(), detail: "2.0 MiB more are needed".into() })
+}
+
+pub(crate) fn report(ending: Ending) -> Report {
+    Report {
+        id: id(1),
+        name: "out.bin".into(),
+        url: url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret"),
+        path: Some("/data/out.bin".into()),
+        total: Some(Length(3 << 20)),
+        held: Length(1 << 20),
+        received: Length(1 << 19),
+        ending,
+    }
+}
+
+pub(crate) fn accepted(n: u64) -> Notice {
+    let path = Some(format!("/data/f{n}.bin").into());
+    Notice::Accepted { id: id(n), name: format!("f{n}.bin"), path, held: Length(1 << 20), total: Some(Length(3 << 20)) }
+}
+
+/// A transfer that is taken up again and runs.
+pub(crate) fn story() -> Vec<Notice> {
+    let url = url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret");
+    vec![accepted(1), Notice::Session { id: id(1), number: 2, url, mirror: (1, 2), held: Length(1 << 20) }]
+}
+
+pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
+    let usable = |text: &str| MirrorRecord {
+        url: url(text),
+        standing: Standing::Usable,
+        served: true,
+        missing_passes: 0,
+        corrupt_fetches: 0,
+        not_before: None,
+        tried: false,
+    };
+    let refused = Standing::Refused { class: Class::Missing, why: "the server answered 404 Not Found".into() };
+    let first = usable(&format!("http://user:s3cret@a.example/{name}?token=s3cret"));
+    let second = MirrorRecord { standing: refused, served: false, ..usable(&format!("http://b.example/{name}")) };
+    let past = Past {
+        at: at(-60).wall,
+        url: first.url.redacted(),
+        class: Class::Throttled,
+        text: "the server answered 503 Service Unavailable".into(),
+        held: Length(1 << 20),
+    };
+    Record {
+        id: id(n),
+        name: name.into(),
+        direction: Direction::Download,
+        path: Some(format!("/data/{name}").into()),
+        folder: None,
+        mirrors: vec![first, second],
+        nbytes: Some(Length(3 << 20)),
+        max_nbytes: None,
+        digests: vec![],
+        num_retries: 2,
+        sessions: 5,
+        first_request_time: Some(at(-3_600).wall),
+        next_request_time: (status == Status::Pending).then(|| at(72).wall),
+        time_so_far: Delay::from_secs(41),
+        confirmed: Length(1 << 20),
+        backoff: Default::default(),
+        patience_used: Delay::from_secs(600),
+        patience_at: Some(at(-60).wall),
+        dossier: Dossier::default(),
+        history: vec![past],
+        finished: (status == Status::Done).then(|| Finished {
+            at: at(-30).wall,
+            evidence: Evidence::Validator,
+            size: Length(3 << 20),
+            mtime_ns: 0,
+            inode: 7,
+        }),
+        status,
+    }
+}

@@ -1,0 +1,137 @@
+//! What a download needs, from what was typed: every text read, every name resolved, every mistake found here ends the
+//! command with exit status 2 before anything is touched.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::cli::args::{self, Download};
+use crate::cli::foreign;
+use crate::cli::jobs;
+use crate::cli::network;
+use crate::cli::shell;
+use crate::cli::trouble::Trouble;
+use crate::core::time::Delay;
+use crate::engine::{Job, Rounds, Settings, SyncMode, Timeouts};
+
+/// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
+const STALL_RATE: u64 = 10;
+
+/// Everything that one `download` needs.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// What holds for all downloads.
+    pub(crate) settings: Settings,
+    /// The downloads.
+    pub(crate) jobs: Vec<Job>,
+    /// Commands to run around them.
+    pub(crate) hooks: HookWords,
+}
+
+/// The words of `--on-complete` and `--on-failure`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HookWords {
+    /// After each download that is complete.
+    pub(crate) complete: Option<Vec<String>>,
+    /// After each that failed.
+    pub(crate) failure: Option<Vec<String>>,
+}
+
+/// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `--input-file -` says so.
+pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
+    habits(asked)?;
+    let timeouts = timeouts(&asked.patience)?;
+    let connect = positive("--connect-timeout", &asked.patience.connect_timeout)?;
+    let (net, credentials) = network::read(&asked.requests, connect)?;
+    let settings = Settings {
+        state_file: state_file.to_owned(),
+        net,
+        credentials,
+        timeouts,
+        rounds: if asked.patience.once { Rounds::Once } else { Rounds::UntilDone },
+        max_time: delay("--max-time", asked.patience.max_time.as_deref())?,
+        max_transfers: asked.speed.max_transfers.into(),
+        max_per_host: asked.speed.max_transfers_per_host.into(),
+        limit_rate: rate("--limit-rate", asked.speed.limit_rate.as_deref())?,
+        sync: match asked.speed.sync {
+            args::Sync::Full => SyncMode::Full,
+            args::Sync::None => SyncMode::None,
+        },
+    };
+    Ok(Plan { settings, jobs: jobs::read(asked, cwd, stdin)?, hooks: hooks(&asked.around)? })
+}
+
+/// The state file's path: as given, else in the folder where state belongs (XDG Base Directory).
+pub(crate) fn state_file(given: Option<&Path>, cwd: &Path) -> Result<PathBuf, Trouble> {
+    use etcetera::BaseStrategy;
+    if let Some(given) = given {
+        let path = cwd.join(given);
+        return match std::fs::metadata(&path) {
+            Ok(m) if m.is_dir() => {
+                Err(Trouble::option("--state-file", given.to_string_lossy(), "it is a folder; name a file in it"))
+            }
+            _ => Ok(path),
+        };
+    }
+    let folder = etcetera::choose_base_strategy().ok().and_then(|dirs| dirs.state_dir());
+    let folder = folder
+        .ok_or_else(|| Trouble::Usage("there is no home folder to keep the state in; give --state-file PATH".into()))?;
+    Ok(folder.join("persxfer").join("client_state.xml"))
+}
+
+/// `-C -` is accepted; `-C 1000` asks for what we never do.
+fn habits(asked: &Download) -> Result<(), Trouble> {
+    match asked.around.continue_at.as_deref() {
+        None | Some("-") => Ok(()),
+        Some(other) => Err(Trouble::option(
+            "--continue-at",
+            other,
+            "an offset cannot be given, downloads find theirs by themselves; leave it out",
+        )),
+    }
+}
+
+fn timeouts(asked: &args::Patience) -> Result<Timeouts, Trouble> {
+    Ok(Timeouts {
+        first_byte: positive("--first-byte-timeout", &asked.first_byte_timeout)?,
+        stall: positive("--stall-timeout", &asked.stall_timeout)?,
+        stall_rate: STALL_RATE,
+    })
+}
+
+fn hooks(asked: &args::Around) -> Result<HookWords, Trouble> {
+    let words = |option, text: &Option<String>| {
+        text.as_deref().map(|t| shell::split(t).map_err(|e| Trouble::option(option, t, e))).transpose()
+    };
+    Ok(HookWords {
+        complete: words("--on-complete", &asked.on_complete)?,
+        failure: words("--on-failure", &asked.on_failure)?,
+    })
+}
+
+/// A duration, where one was given.
+pub(crate) fn delay(option: &'static str, text: Option<&str>) -> Result<Option<Delay>, Trouble> {
+    text.map(|t| foreign::parse_delay(t).map_err(|why| Trouble::option(option, t, why))).transpose()
+}
+
+/// A duration that must be longer than nothing.
+pub(crate) fn positive(option: &'static str, text: &str) -> Result<Delay, Trouble> {
+    match foreign::parse_delay(text) {
+        Ok(Delay::ZERO) => Err(Trouble::option(option, text, "it must be longer than nothing, such as 30s")),
+        Ok(delay) => Ok(delay),
+        Err(why) => Err(Trouble::option(option, text, why)),
+    }
+}
+
+/// A rate, where one was given; 0 is none.
+fn rate(option: &'static str, text: Option<&str>) -> Result<Option<u64>, Trouble> {
+    let rate = text.map(|t| foreign::parse_rate(t).map_err(|why| Trouble::option(option, t, why))).transpose()?;
+    Ok(rate.filter(|rate| *rate > 0))
+}
+
+/// A size, where one was given.
+pub(crate) fn size(option: &'static str, text: Option<&str>) -> Result<Option<u64>, Trouble> {
+    text.map(|t| foreign::parse_size(t).map_err(|why| Trouble::option(option, t, why))).transpose()
+}
+
+#[cfg(test)]
+mod tests;

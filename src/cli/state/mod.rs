@@ -1,0 +1,89 @@
+//! The `state` commands: what the state file holds, what is the matter with it, and forgetting.
+
+mod check;
+mod export;
+mod forget;
+mod json;
+mod list;
+mod pick;
+mod report;
+mod show;
+
+use std::path::Path;
+
+use crate::cli::args::StateCommand;
+use crate::cli::exit::Exit;
+use crate::cli::foreign::{Book, Contents, Warning};
+use crate::cli::out::Out;
+use crate::cli::screen::Screen;
+use crate::cli::trouble::Trouble;
+use crate::core::pers_xfer::record::{Record, Status};
+use crate::core::time::{Delay, Now};
+
+/// What every `state` command works with.
+pub(crate) struct Desk<'a> {
+    pub(crate) book: &'a dyn Book,
+    pub(crate) now: Now,
+    /// The folder that relative paths are meant from.
+    pub(crate) cwd: &'a Path,
+    /// Data goes there.
+    pub(crate) out: &'a dyn Fn(&str) -> Result<(), Trouble>,
+    /// Words for people go there.
+    pub(crate) say: &'a dyn Fn(&str),
+}
+
+/// Runs one of them over the state file.
+pub(crate) fn run(
+    command: &StateCommand,
+    book: &dyn Book,
+    now: Now,
+    cwd: &Path,
+    screen: &Screen,
+) -> Result<Exit, Trouble> {
+    let stdout = Out::stdout();
+    let out = |text: &str| {
+        stdout.write(text.as_bytes()).map_err(|e| Trouble::io("write to", Path::new("standard output"), &e))
+    };
+    let say = |text: &str| screen.line(text);
+    dispatch(command, &Desk { book, now, cwd, out: &out, say: &say })
+}
+
+fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
+    match command {
+        StateCommand::List { all, json } => list::run(desk, list::Which::of(*all), json::Form::of(*json)),
+        StateCommand::Show { transfer, json } => show::run(desk, transfer, json::Form::of(*json)),
+        StateCommand::Check => check::run(desk),
+        StateCommand::Report => report::run(desk),
+        StateCommand::Export => export::run(desk),
+        StateCommand::Forget { transfers } => forget::run(desk, transfers),
+    }
+}
+
+/// How long an unfinished transfer still waits for its next try, where it does.
+pub(crate) fn waits(record: &Record, now: Now) -> Option<Delay> {
+    record.next_request_time.filter(|next| *next > now.wall).map(|next| next.since(now.wall))
+}
+
+impl Desk<'_> {
+    /// What the state file holds; damage that was survived is told on the way.
+    fn load(&self) -> Result<Contents, Trouble> {
+        let contents = self.book.load()?;
+        contents.warnings.iter().for_each(|warning: &Warning| (self.say)(&format!("persxfer: warning: {warning}")));
+        Ok(contents)
+    }
+
+    /// What a transfer does just now, in a word: where another process works on it, it is running.
+    fn word(&self, record: &Record) -> &'static str {
+        match &record.status {
+            Status::Done => "complete",
+            Status::Failed { .. } => "failed",
+            Status::Suspended => "suspended",
+            Status::Pending if self.book.holder(record).is_some() => "running",
+            Status::Pending if waits(record, self.now).is_some() => "waiting",
+            Status::Pending => "ready",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! `state show`: the whole story of one transfer: why it waits, what each mirror said, what is held and on what evidence.
+
+use std::fmt::Write;
+
+use crate::cli::exit::Exit;
+use crate::cli::foreign::{algorithm_name, human_delay, human_size, printable};
+use crate::cli::report::clock;
+use crate::cli::state::json::{self, Form, Story};
+use crate::cli::state::{Desk, pick};
+use crate::cli::trouble::Trouble;
+use crate::core::file_xfer::dossier::{Draft, Joints};
+use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
+use crate::core::time::{Epoch, Now};
+
+/// Prints it.
+pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Trouble> {
+    let contents = desk.load()?;
+    let record = pick::one(&contents.records, word, desk.cwd)?;
+    let text = match form {
+        Form::Json => json::text(&Story::new(record, desk.book.holder(record))) + "\n",
+        Form::Text => tell(desk, record),
+    };
+    (desk.out)(&text)?;
+    Ok(Exit::Complete)
+}
+
+fn tell(desk: &Desk<'_>, record: &Record) -> String {
+    let mut text = String::new();
+    for (label, value) in head(desk, record) {
+        // Writing to a string cannot fail, here and below.
+        let _ = writeln!(text, "{label:<11}{}", printable(&value));
+    }
+    text += "mirrors\n";
+    for mirror in &record.mirrors {
+        let _ = writeln!(text, "  {}: {}", mirror.url, printable(&standing(mirror, desk.now)));
+    }
+    if !record.history.is_empty() {
+        text += "failures, the latest last\n";
+    }
+    for past in &record.history {
+        let line = format!("{} at {}: {} ({})", clock(past.at), human_size(past.held.0), past.text, past.url);
+        let _ = writeln!(text, "  {}", printable(&line));
+    }
+    text
+}
+
+/// The lines that stand alone, with their labels.
+fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
+    let way = match record.direction {
+        Direction::Download => "download",
+        Direction::Upload => "upload",
+    };
+    let mut lines = vec![
+        ("name", record.name.clone()),
+        ("id", record.id.to_string()),
+        (way, record.path.as_ref().map_or_else(|| "not named yet".into(), |p| p.display().to_string())),
+        ("state", state(desk, record)),
+        ("held", held(record)),
+        (
+            "sessions",
+            format!(
+                "{}, {} failed passes, {} in sessions",
+                record.sessions,
+                record.num_retries,
+                human_delay(record.time_so_far)
+            ),
+        ),
+    ];
+    lines.extend(record.first_request_time.map(|at| ("begun", clock(at))));
+    if record.status == Status::Pending {
+        lines.push(("patience", format!("{} without progress so far", human_delay(record.patience_used))));
+    }
+    lines.extend(
+        record
+            .digests
+            .iter()
+            .map(|d| ("checksum", format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes)))),
+    );
+    lines.extend(evidence(record).map(|e| ("evidence", e)));
+    lines.extend(version(&record.dossier.part).into_iter().map(|v| ("version", v)));
+    if record.dossier.changes > 0 {
+        lines.push(("changes", format!("the file changed on the server {} times", record.dossier.changes)));
+    }
+    lines
+}
+
+fn state(desk: &Desk<'_>, record: &Record) -> String {
+    let last = record.history.last().map(|past| past.text.as_str());
+    match (&record.status, desk.book.holder(record), record.next_request_time) {
+        (Status::Pending, Some(holder), _) => format!("running, in process {holder}"),
+        (Status::Pending, None, Some(next)) if next > desk.now.wall => {
+            format!(
+                "waiting, next try in {} ({}): {}",
+                human_delay(next.since(desk.now.wall)),
+                clock(next),
+                last.unwrap_or("its time has not come")
+            )
+        }
+        (Status::Pending, None, _) => "ready: the same command again continues it".into(),
+        (Status::Suspended, ..) => "suspended".into(),
+        (Status::Done, ..) => format!(
+            "complete{}",
+            record.finished.as_ref().map(|f| format!(" since {}", clock(f.at))).unwrap_or_default()
+        ),
+        (Status::Failed { code, message }, ..) => format!("failed for good: {message} (error {code})"),
+    }
+}
+
+fn held(record: &Record) -> String {
+    let total = record.nbytes.map_or_else(|| "a file of unknown size".into(), |n| human_size(n.0));
+    format!("{} of {total}", human_size(record.confirmed.0))
+}
+
+/// What a complete file rests on, or what the bytes held so far are joined by.
+fn evidence(record: &Record) -> Option<String> {
+    if let Some(finished) = &record.finished {
+        return Some(finished.evidence.word().into());
+    }
+    let joints = match record.dossier.part.joints {
+        Joints::Validator => "one strong validator, or a single session",
+        Joints::Overlap => "bytes compared where sessions join",
+        Joints::Length => "the length only where sessions join",
+    };
+    (record.dossier.part.held.0 > 0).then(|| format!("so far {joints}"))
+}
+
+/// The validators of the version that is held, an origin each.
+fn version(draft: &Draft) -> Vec<String> {
+    let tag = |t: &crate::core::validator::ETag| format!("ETag {}{}", if t.weak { "W/" } else { "" }, t.opaque);
+    let told = |(origin, v): &(crate::core::url::Origin, crate::core::validator::Validators)| {
+        let parts = [v.etag.as_ref().map(tag), v.last_modified.map(|at| format!("last modified {}", clock(at)))];
+        let parts: Vec<_> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| format!("{origin}: {}", parts.join(", ")))
+    };
+    draft.validators.iter().filter_map(told).collect()
+}
+
+fn standing(mirror: &MirrorRecord, now: Now) -> String {
+    let later = |at: Epoch| format!("asks to wait, not before {}", clock(at));
+    match (&mirror.standing, mirror.not_before) {
+        (Standing::Refused { class, why }, _) => format!("refused ({}): {why}", class.word()),
+        (Standing::Usable, Some(at)) if at > now.wall => later(at),
+        (Standing::Usable, _) if mirror.served => "usable, has served bytes".into(),
+        (Standing::Usable, _) => "usable".into(),
+    }
+}

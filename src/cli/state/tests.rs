@@ -1,0 +1,237 @@
+//! The `state` commands over a fake state file.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use super::*;
+use crate::cli::foreign::BookError;
+use crate::cli::samples::{self, at};
+use crate::core::pers_xfer::record::XferId;
+use crate::core::range::Length;
+
+/// A state file in memory, with part files in a folder.
+#[derive(Default)]
+struct Fake {
+    records: RefCell<Vec<Record>>,
+    warnings: Vec<Warning>,
+    damaged: bool,
+    foreign: bool,
+    held: Option<XferId>,
+    parts: PathBuf,
+}
+
+impl Book for Fake {
+    fn path(&self) -> &Path {
+        Path::new("/s/client_state.xml")
+    }
+    fn load(&self) -> Result<Contents, BookError> {
+        if self.damaged {
+            return Err(BookError::Damaged { path: self.path().into(), damage: self.warnings.clone() });
+        }
+        Ok(Contents { records: self.records.borrow().clone(), warnings: self.warnings.clone() })
+    }
+    fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
+        if self.foreign {
+            return Err(BookError::Foreign { path: self.path().into() });
+        }
+        self.records.borrow_mut().retain(|r| !ids.contains(&r.id));
+        Ok(())
+    }
+    fn holder(&self, record: &Record) -> Option<String> {
+        (self.held == Some(record.id)).then(|| "4711".into())
+    }
+    fn parts(&self, record: &Record) -> Vec<PathBuf> {
+        ["part", "journal"].map(|end| self.parts.join(format!("{}.persxfer-{end}", record.name))).into()
+    }
+}
+
+fn fake() -> Fake {
+    let failed = Status::Failed { code: -224, message: "the server answered 404 <Not Found>".into() };
+    let records = vec![
+        samples::record(0x11, "waiting.bin", Status::Pending),
+        samples::record(0x12, "broken.bin", failed),
+        samples::record(0x13, "whole.bin", Status::Done),
+        samples::record(0x14, "resting.bin", Status::Suspended),
+    ];
+    Fake { records: RefCell::new(records), ..Fake::default() }
+}
+
+fn damage() -> Warning {
+    Warning { file: "/s/client_state.xml".into(), at: Some((3, 14)), text: "a tag is not closed".into() }
+}
+
+/// Standard output, what was said, and the exit status or the trouble.
+fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u8, String)>) {
+    use clap::Parser;
+    let cli = crate::cli::args::Cli::try_parse_from([&["persxfer", "state"], words].concat()).expect("good words");
+    let crate::cli::args::Command::State(asked) = cli.command else { unreachable!("state") };
+    let (out, said) = (RefCell::new(String::new()), RefCell::new(String::new()));
+    let print = |text: &str| {
+        out.borrow_mut().push_str(text);
+        Ok(())
+    };
+    let say = |text: &str| said.borrow_mut().push_str(&format!("{text}\n"));
+    let desk = Desk { book, now: at(0), cwd: Path::new("/data"), out: &print, say: &say };
+    let exit = dispatch(&asked.command, &desk).map(Exit::code).map_err(|t| (t.exit().code(), t.to_string()));
+    (out.into_inner(), said.into_inner(), exit)
+}
+
+#[test]
+fn a_table() {
+    let (out, said, exit) = ran(&fake(), &["list"]);
+    assert_eq!((exit, said.as_str()), (Ok(0), ""));
+    insta::assert_snapshot!(out, @r"
+    NAME         STATE      DONE     SIZE     RETRIES  NEXT TRY       MIRROR
+    waiting.bin  waiting    1.0 MiB  3.0 MiB  2        in 1 min 12 s  a.example
+    broken.bin   failed     1.0 MiB  3.0 MiB  2        -              a.example
+    resting.bin  suspended  1.0 MiB  3.0 MiB  2        -              a.example
+    ");
+    assert!(ran(&fake(), &["list", "--all"]).0.contains("whole.bin"));
+    let running = Fake { held: Some(XferId(0x11)), ..fake() };
+    assert!(ran(&running, &["list"]).0.contains("running"));
+    let (out, said, exit) = ran(&Fake::default(), &["list"]);
+    assert_eq!((out.as_str(), said.as_str(), exit), ("", "no transfers\n", Ok(0)));
+}
+
+#[test]
+fn a_list_as_json_has_boincs_names() {
+    let (out, _, _) = ran(&fake(), &["list", "--json"]);
+    let list: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(list["schema"], 1);
+    assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
+    let first = &out["{\"schema\":1,\"transfers\":[".len()..];
+    let first = &first[..=first.find('}').expect("an end")];
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
+    assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
+}
+
+#[test]
+fn the_whole_story() {
+    let book = fake();
+    book.records.borrow_mut()[0].dossier.part.held = Length(1 << 20);
+    let (out, _, exit) = ran(&book, &["show", "waiting.bin"]);
+    assert_eq!(exit, Ok(0));
+    for words in [
+        "waiting, next try in 1 min 12 s",
+        "the server answered 503 Service Unavailable",
+        "http://a.example/waiting.bin: usable, has served bytes",
+        "http://b.example/waiting.bin: refused (missing): the server answered 404 Not Found",
+        "1.0 MiB of 3.0 MiB",
+        "5, 2 failed passes",
+        "one strong validator",
+    ] {
+        assert!(out.contains(words), "{words:?} is not in:\n{out}");
+    }
+    assert!(
+        ran(&book, &["show", "broken.bin"])
+            .0
+            .contains("failed for good: the server answered 404 <Not Found> (error -224)")
+    );
+    assert!(ran(&book, &["show", "whole.bin"]).0.contains("evidence   validator"));
+    let (json, _, _) = ran(&book, &["show", "--json", "waiting.bin"]);
+    let story: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (&story["schema"], &story["name"], &story["part"]["held"]),
+        (&1.into(), &"waiting.bin".into(), &(1 << 20).into())
+    );
+    assert_eq!(story["mirrors"][1]["class"], "missing");
+}
+
+#[test]
+fn a_transfer_is_named_by_name_path_or_id() {
+    let book = fake();
+    for word in ["waiting.bin", "/data/waiting.bin", "./waiting.bin", "0000000000000011"] {
+        assert!(ran(&book, &["show", word]).0.contains("0000000000000011"), "{word}");
+    }
+    let (_, _, exit) = ran(&book, &["show", "unknown"]);
+    assert!(matches!(exit, Err((2, ref text)) if text.contains("unknown")), "{exit:?}");
+    let mut twin = samples::record(0x15, "waiting.bin", Status::Pending);
+    twin.path = Some("/elsewhere/waiting.bin".into());
+    book.records.borrow_mut().push(twin);
+    let (_, _, exit) = ran(&book, &["forget", "waiting.bin", "whole.bin"]);
+    assert_eq!(exit, Ok(0), "the path in the current folder decides");
+    book.records.borrow_mut().push(samples::record(0x16, "waiting.bin", Status::Pending));
+    book.records.borrow_mut()[3].path = Some("/other/waiting.bin".into());
+    let (_, _, exit) = ran(&book, &["forget", "waiting.bin"]);
+    assert!(
+        matches!(exit, Err((2, ref text)) if text.contains("0000000000000015") && text.contains("0000000000000016")),
+        "{exit:?}"
+    );
+}
+
+#[test]
+fn checks() {
+    let parts = tempfile::tempdir().expect("a folder");
+    let book = Fake { parts: parts.path().into(), ..fake() };
+    let (out, _, exit) = ran(&book, &["check"]);
+    assert_eq!((out.as_str(), exit), ("/s/client_state.xml: 4 transfers, no damage\n", Ok(0)));
+    book.records.borrow_mut()[0].dossier.part.held = Length(1 << 20);
+    let (out, _, exit) = ran(&book, &["check"]);
+    assert_eq!(exit, Ok(3), "{out}");
+    assert!(out.contains("waiting.bin.persxfer-part") && out.contains("gone"), "{out}");
+    std::fs::write(parts.path().join("waiting.bin.persxfer-part"), "short").expect("written");
+    assert!(ran(&book, &["check"]).0.contains("it has 5 B, 1.0 MiB are recorded"));
+    std::fs::write(parts.path().join("waiting.bin.persxfer-part"), vec![0; 1 << 20]).expect("written");
+    assert_eq!(ran(&book, &["check"]).2, Ok(0));
+    let survived = Fake { warnings: vec![damage()], ..fake() };
+    let (out, _, exit) = ran(&survived, &["check"]);
+    assert_eq!(exit, Ok(3));
+    assert!(out.contains("/s/client_state.xml:3:14: a tag is not closed"), "{out}");
+    let lost = Fake { damaged: true, ..survived };
+    let (out, _, exit) = ran(&lost, &["check"]);
+    assert_eq!(exit, Ok(3));
+    assert!(out.contains(":3:14:") && out.contains("nothing overwrites it"), "{out}");
+    assert_eq!(ran(&lost, &["list"]).2.expect_err("it cannot").0, 5);
+}
+
+#[test]
+fn survived_damage_is_a_warning_elsewhere() {
+    let (_, said, exit) = ran(&Fake { warnings: vec![damage()], ..fake() }, &["list"]);
+    assert_eq!((said.as_str(), exit), ("persxfer: warning: /s/client_state.xml:3:14: a tag is not closed\n", Ok(0)));
+}
+
+#[test]
+fn a_report_in_boincs_form() {
+    let (out, _, exit) = ran(&fake(), &["report"]);
+    assert_eq!(exit, Ok(0));
+    insta::assert_snapshot!(out, @r"
+    <file_xfer_error>
+      <file_name>broken.bin</file_name>
+      <error_code>-224 (permanent HTTP error)</error_code>
+      <error_message>the server answered 404 &lt;Not Found&gt;</error_message>
+    </file_xfer_error>
+    ");
+    assert_eq!(ran(&Fake::default(), &["report"]).0, "");
+}
+
+#[test]
+fn an_export_is_whole_and_without_secrets() {
+    let (out, _, _) = ran(&fake(), &["export"]);
+    assert_eq!(out.lines().count(), 4);
+    assert!(!out.contains("s3cret"), "{out}");
+    for line in out.lines() {
+        let story: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(story["schema"], 1);
+        assert_eq!(story["history"][0]["class"], "throttled");
+    }
+}
+
+#[test]
+fn forgetting() {
+    let parts = tempfile::tempdir().expect("a folder");
+    let book = Fake { parts: parts.path().into(), held: Some(XferId(0x11)), ..fake() };
+    let part = parts.path().join("broken.bin.persxfer-part");
+    let kept = parts.path().join("whole.bin.persxfer-part");
+    std::fs::write(&part, "x").expect("written");
+    std::fs::write(&kept, "x").expect("written");
+    let (_, _, exit) = ran(&book, &["forget", "broken.bin", "waiting.bin"]);
+    assert!(matches!(exit, Err((5, ref text)) if text.contains("in use by process 4711")), "{exit:?}");
+    assert!(part.exists() && book.records.borrow().len() == 4, "one in use: none is forgotten");
+    let (_, said, exit) = ran(&book, &["forget", "broken.bin", "whole.bin", "/data/broken.bin"]);
+    assert_eq!(exit, Ok(0));
+    assert_eq!(said, "/data/broken.bin: forgotten, with its part file\n/data/whole.bin: forgotten\n");
+    assert!(!part.exists() && kept.exists());
+    assert_eq!(book.records.borrow().len(), 2);
+    let boincs = Fake { foreign: true, ..fake() };
+    assert!(matches!(ran(&boincs, &["forget", "whole.bin"]).2, Err((5, ref text)) if text.contains("BOINC")));
+}

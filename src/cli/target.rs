@@ -1,0 +1,156 @@
+//! Where a download goes: from `-o`, `-O`, `--dir`, `--remote-header-name` and the URL to one absolute target.
+
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Component, Path, PathBuf};
+
+use crate::cli::args::Place;
+use crate::cli::foreign;
+use crate::cli::trouble::Trouble;
+use crate::core::url::MirrorUrl;
+use crate::engine::Target;
+
+/// What was said about the target of one download: `out` and `dir` by an input file, else by options.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked<'a> {
+    /// The options.
+    pub(crate) place: &'a Place,
+    /// `-o` or `out=`, where given.
+    pub(crate) out: Option<&'a Path>,
+    /// `--dir` or `dir=`, where given.
+    pub(crate) dir: Option<&'a Path>,
+    /// The first URL.
+    pub(crate) url: &'a MirrorUrl,
+}
+
+/// The target, absolute; relative to `cwd` where a relative one was asked for.
+pub(crate) fn resolve(asked: Asked<'_>, cwd: &Path) -> Result<Target, Trouble> {
+    let folder = asked.dir.map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
+    if let Some(out) = asked.out {
+        check_out(out)?;
+        return file(&folder.join(out));
+    }
+    if asked.place.remote_header_name {
+        return Ok(Target::ServerNamed(tidy(&folder)));
+    }
+    file(&folder.join(foreign::name_from_url(asked.url)))
+}
+
+fn check_out(out: &Path) -> Result<(), Trouble> {
+    let text = out.to_string_lossy();
+    let why = match &*text {
+        "" => "it is empty; give a file's name",
+        "-" => "writing to standard output is not possible, a download that resumes needs a file; give a file's name",
+        _ if text.ends_with('/') => "it is a folder; use --dir for that, or give a file's name",
+        _ => return Ok(()),
+    };
+    Err(Trouble::option("--output", text, why))
+}
+
+/// A path that may become a file of ours: not a folder, nor a device.
+fn file(path: &Path) -> Result<Target, Trouble> {
+    let path = tidy(path);
+    let bad = |why| Err(Trouble::option("the output", path.to_string_lossy(), why));
+    if path.file_name().is_none() {
+        return bad("it is a folder; give a file's name, or use --dir");
+    }
+    match std::fs::metadata(&path).map(|m| m.file_type()) {
+        Ok(kind) if kind.is_dir() => bad("it is a folder; give a file's name, or use --dir"),
+        Ok(kind) if kind.is_char_device() || kind.is_block_device() => {
+            bad("it is a device; only a regular file can be resumed")
+        }
+        Ok(kind) if kind.is_fifo() || kind.is_socket() => {
+            bad("it is a pipe or a socket; only a regular file can be resumed")
+        }
+        _ => Ok(Target::File(path)),
+    }
+}
+
+/// One spelling for one place: no `.` in it, and where there is a `..` the folder as the system sees it.
+fn tidy(path: &Path) -> PathBuf {
+    let plain: PathBuf = path.components().collect();
+    if !plain.components().any(|c| c == Component::ParentDir) {
+        return plain;
+    }
+    match (plain.parent().map(Path::canonicalize), plain.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => plain,
+    }
+}
+
+/// The folder that must exist before the download begins.
+pub(crate) fn folder(target: &Target) -> &Path {
+    match target {
+        Target::File(path) => path.parent().unwrap_or(path),
+        Target::ServerNamed(folder) => folder,
+    }
+}
+
+/// Creates that folder, with its parents.
+pub(crate) fn create_folder(target: &Target) -> Result<(), Trouble> {
+    let folder = folder(target);
+    std::fs::create_dir_all(folder).map_err(|e| {
+        let detail = format!("{e}; give another folder with --dir, or see to this one");
+        Trouble::Io { doing: "create the folder", path: foreign::printable(&folder.display().to_string()), detail }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::samples;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        place: Place,
+    }
+
+    fn target(words: &str, url: &str) -> Result<Target, String> {
+        let place = Line::parse_from(std::iter::once("x").chain(words.split_whitespace())).place;
+        let url = samples::url(url);
+        let asked = Asked { place: &place, out: place.output.as_deref(), dir: place.dir.as_deref(), url: &url };
+        resolve(asked, Path::new("/nowhere/here")).map_err(|t| t.to_string())
+    }
+
+    #[test]
+    fn targets() {
+        for (words, url, path) in [
+            ("", "http://h/a/b.iso?x=1", "/nowhere/here/b.iso"),
+            ("-O", "http://h/b.iso", "/nowhere/here/b.iso"),
+            ("-o c.iso", "http://h/b.iso", "/nowhere/here/c.iso"),
+            ("-o ./s/c.iso -d d", "http://h/b.iso", "/nowhere/here/d/s/c.iso"),
+            ("-o /nowhere/c.iso", "http://h/b.iso", "/nowhere/c.iso"),
+            ("-P /nowhere/e", "http://h/b.iso", "/nowhere/e/b.iso"),
+            ("--directory-prefix e", "http://h/b.iso", "/nowhere/here/e/b.iso"),
+        ] {
+            assert_eq!(target(words, url), Ok(Target::File(path.into())), "{words}");
+        }
+        assert_eq!(target("-J -d d", "http://h/b"), Ok(Target::ServerNamed("/nowhere/here/d".into())));
+    }
+
+    #[test]
+    fn what_no_file_can_be() {
+        for (words, url, says) in [
+            ("-o /dev/null", "http://h/b", "device"),
+            ("-o /", "http://h/b", "folder"),
+            ("-o /usr", "http://h/b", "folder"),
+            ("-o x/", "http://h/b", "folder"),
+            ("-o -", "http://h/b", "standard output"),
+        ] {
+            let error = target(words, url).expect_err(words);
+            assert!(error.contains(says), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_folder_is_created_with_its_parents_or_named() {
+        let dir = tempfile::tempdir().expect("a folder");
+        create_folder(&Target::File(dir.path().join("a/b/c.iso"))).expect("created");
+        assert!(dir.path().join("a/b").is_dir());
+        std::fs::write(dir.path().join("plain"), "").expect("a file");
+        let error = create_folder(&Target::File(dir.path().join("plain/c.iso"))).expect_err("a file stands there");
+        assert!(error.to_string().contains("plain"), "{error}");
+        assert_eq!(error.exit().code(), 5);
+    }
+}

@@ -1,0 +1,229 @@
+//! What a body means while it comes in: joined, differing, ended, broken off.
+
+use crate::core::failure::{Cut, Failure};
+use crate::core::file_xfer::dossier::{Draft, Joints, Ranges};
+use crate::core::file_xfer::judge::fresh_draft;
+use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
+use crate::core::file_xfer::{FileOp, Framing, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted};
+use crate::core::pers_xfer::record::Evidence;
+use crate::core::range::{Length, Offset};
+use crate::core::validator::Sameness;
+
+/// So many origins may vouch for one draft; a redirector with more loses the oldest.
+const MAX_VOUCHERS: usize = 32;
+
+impl FileXfer {
+    /// Every byte to compare was equal: the answer vouches for the draft, and what follows may be appended.
+    pub(super) fn joined(&mut self) -> Step {
+        if self.asking.purpose() == Purpose::Probe {
+            return self.ask_for_the_rest();
+        }
+        let Some(open) = self.open.clone() else { return self.nothing_open() };
+        if open.whole {
+            self.joined_whole(&open);
+        } else {
+            self.joined_range(&open);
+        }
+        self.go_on_from(open.receive.compare_until)
+    }
+
+    /// One answer brought every byte held: whatever the joints were, this version is vouched for as a whole.
+    fn joined_whole(&mut self, open: &Open) {
+        let draft = self.draft();
+        let known = validators_of(draft, &open.origin);
+        let etags_differ = known.is_some_and(|v| v.etag.is_some() && v.etag != open.head.validators.etag);
+        let same_size = draft.total.is_some() && draft.total == open.total;
+        if etags_differ && same_size && draft.held >= OVERLAP {
+            self.note(&open.origin, |n| n.etags_lie = true);
+        }
+        let (held, total) = (self.draft().held, open.total.or(self.draft().total));
+        *self.draft_mut() = Draft { held, total, ..fresh_draft(open, self.draft()) };
+    }
+
+    fn joined_range(&mut self, open: &Open) {
+        self.note(&open.origin, |n| n.ranges = Ranges::Work);
+        let compared = open.receive.compare_until - open.first;
+        let joint = match open.sameness {
+            Sameness::Same => Joints::Validator,
+            _ if compared > Length::ZERO => Joints::Overlap,
+            _ => Joints::Length,
+        };
+        let draft = self.draft_mut();
+        draft.joints = draft.joints.min(joint);
+        draft.total = draft.total.or(open.total);
+        draft.last_origin = Some(open.origin.clone());
+        draft.validators.retain(|(o, _)| *o != open.origin);
+        draft.validators.push((open.origin.clone(), open.head.validators.clone()));
+        if draft.validators.len() > MAX_VOUCHERS {
+            draft.validators.remove(0);
+        }
+    }
+
+    /// The body differs from what is held (rules 3 and 4).
+    pub(super) fn differs(&mut self, at: Offset) -> Step {
+        let Some(open) = self.open.clone() else { return self.nothing_open() };
+        if self.is_odd(&open.origin) {
+            return self.fail(Failure::OddMirror { at });
+        }
+        if open.whole {
+            return self.new_version(&open, at);
+        }
+        if open.sameness == Sameness::Same && self.asking.purpose() == Purpose::Body {
+            return self.doubt_the_tail(&open, at);
+        }
+        self.ask_plainly()
+    }
+
+    /// The whole of another version is coming: the bytes before `at` are equal, the rest goes into the rival.
+    fn new_version(&mut self, open: &Open, at: Offset) -> Step {
+        self.dossier.changes += 1;
+        if self.dossier.changes > MAX_CHANGES {
+            return self.fail(Failure::KeepsChanging { times: self.dossier.changes });
+        }
+        let op = match self.place {
+            Place::Part => FileOp::Fork(at),
+            Place::Rival => FileOp::Cut(Place::Rival, at),
+        };
+        self.ops.push(op);
+        let before = Draft { inode: self.dossier.rival.as_ref().and_then(|r| r.inode), ..Draft::default() };
+        self.dossier.rival = Some(Draft { held: at.as_length(), ..fresh_draft(open, &before) });
+        self.place = Place::Rival;
+        self.go_on_from(at)
+    }
+
+    /// The validator is unchanged, so our own tail is in doubt: cut behind the last equal block, or step further back.
+    fn doubt_the_tail(&mut self, open: &Open, at: Offset) -> Step {
+        if at - open.first >= OVERLAP {
+            self.ops.push(FileOp::Cut(self.place, at));
+            self.draft_mut().held = at.as_length();
+            self.joined_range(open);
+            return self.go_on_from(at);
+        }
+        while let Some(back) = STEPS_BACK.get(self.steps_back) {
+            self.steps_back += 1;
+            let from = self.draft().held.as_end().back(*back);
+            if from < open.first && from > Offset::ZERO {
+                return self.ask(Purpose::Body, Some(Wanted { from, to: None }));
+            }
+        }
+        self.ask_plainly()
+    }
+
+    /// Reads the open answer on, everything from here on to be appended.
+    fn go_on_from(&mut self, at: Offset) -> Step {
+        let place = self.place;
+        let Some(open) = &mut self.open else { return self.nothing_open() };
+        open.receive = Receive { place, at, compare_until: at, end: open.receive.end };
+        let receive = open.receive;
+        self.step(Next::Receive(receive))
+    }
+
+    /// The body ended where its framing says.
+    pub(super) fn ended(&mut self, at: Offset) -> Step {
+        let Some(open) = self.open.clone() else { return self.nothing_open() };
+        if self.asking.purpose() == Purpose::Probe && !open.whole {
+            return self.ask_for_the_rest();
+        }
+        self.reached(&open, at);
+        if open.whole { self.whole_ended(&open, at) } else { self.range_ended(at) }
+    }
+
+    fn whole_ended(&mut self, open: &Open, at: Offset) -> Step {
+        let known = self.draft().total.filter(|t| t.as_end() > at);
+        let told = open.head.framing != Framing::Close;
+        match known {
+            Some(want) if !told || open.sameness == Sameness::Same => return self.short(at, want),
+            None if !told && at < open.receive.compare_until => return self.short(at, self.draft().held),
+            _ => {}
+        }
+        if at < open.receive.compare_until {
+            // A shorter version, equal as far as it goes: what is held beyond its end is not of it.
+            self.ops.push(FileOp::Cut(self.place, at));
+            self.draft_mut().held = at.as_length();
+            self.joined_whole(open);
+        }
+        if told || self.draft().total.is_some() {
+            self.draft_mut().total = Some(at.as_length());
+        }
+        self.finish()
+    }
+
+    fn range_ended(&mut self, at: Offset) -> Step {
+        match self.draft().total {
+            Some(total) if at >= total.as_end() => self.finish(),
+            // The server ended sooner than asked, or does not tell the total: ask on at once.
+            Some(_) => self.ask_from(self.draft().held.as_end().back(OVERLAP)),
+            None => self.ask(Purpose::Body, Some(Wanted { from: self.draft().held.as_end(), to: None })),
+        }
+    }
+
+    /// No answer, or the body broke off.
+    pub(super) fn broke(&mut self, at: Offset, failure: Failure) -> Step {
+        let Some(open) = self.open.clone() else { return self.fail(failure) };
+        self.reached(&open, at);
+        match (failure, self.draft().total) {
+            (Failure::Cut(Cut::Broken { .. }), Some(want)) if at < want.as_end() => self.short(at, want),
+            (failure, _) => self.end_badly(failure),
+        }
+    }
+
+    fn short(&mut self, at: Offset, want: Length) -> Step {
+        self.end_badly(Failure::Cut(Cut::Short { got: at.as_length(), want }))
+    }
+
+    /// Ends the session; a rival that has grown beyond the part takes its place.
+    fn end_badly(&mut self, failure: Failure) -> Step {
+        let longer = self.dossier.rival.as_ref().is_some_and(|r| r.held > self.dossier.part.held);
+        if longer {
+            self.promote();
+        }
+        self.fail(failure)
+    }
+
+    /// The draft at hand is whole.
+    pub(super) fn finish(&mut self) -> Step {
+        let evidence = self.evidence();
+        match self.place {
+            Place::Rival => self.promote(),
+            Place::Part if self.dossier.rival.take().is_some() => self.ops.push(FileOp::DropRival),
+            Place::Part => {}
+        }
+        self.step(Next::Finish { place: Place::Part, evidence })
+    }
+
+    fn promote(&mut self) {
+        if let Some(rival) = self.dossier.rival.take() {
+            self.dossier.part = rival;
+            self.ops.push(FileOp::Promote);
+            self.place = Place::Part;
+        }
+    }
+
+    /// What the whole draft rests on where no digest is known.
+    fn evidence(&self) -> Evidence {
+        let draft = self.draft();
+        if draft.total.is_none() {
+            return Evidence::None;
+        }
+        let strong = draft.last_origin.as_ref().and_then(|o| validators_of(draft, o)).is_some_and(|v| v.has_strong());
+        match draft.joints {
+            Joints::Validator if strong => Evidence::Validator,
+            Joints::Overlap => Evidence::Overlap,
+            Joints::Validator | Joints::Length => Evidence::Length,
+        }
+    }
+
+    /// Takes note of how far the body came: beyond the comparison, its bytes are held.
+    fn reached(&mut self, open: &Open, at: Offset) {
+        if at > open.receive.compare_until {
+            let draft = self.draft_mut();
+            draft.held = draft.held.max(at.as_length());
+            self.progressed();
+        }
+    }
+
+    /// A body event without an answer: the driver's mistake; the session ends rather than guess.
+    fn nothing_open(&mut self) -> Step {
+        self.fail(Failure::Cut(Cut::Broken { detail: "a body without an answer".to_owned() }))
+    }
+}

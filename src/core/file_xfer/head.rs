@@ -1,0 +1,108 @@
+//! The head of an answer, read once into what the judging needs; nothing in it is believed yet.
+
+use http::HeaderMap;
+use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+
+use crate::core::printable::printable_bytes;
+use crate::core::range::Length;
+use crate::core::retry_after;
+use crate::core::time::{Delay, Epoch};
+use crate::core::validator::Validators;
+
+/// How the end of a body is known (RFC 9112 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// By Content-Length.
+    Length(Length),
+    /// By a last chunk, or by the end of an HTTP/2 stream.
+    Marked,
+    /// By the end of the connection: nothing tells a cut from an end.
+    Close,
+}
+
+/// The head of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerHead {
+    /// The status code.
+    pub status: u16,
+    /// ETag, Last-Modified, Date.
+    pub validators: Validators,
+    /// Content-Range as sent.
+    pub content_range: Option<String>,
+    /// How the body ends.
+    pub framing: Framing,
+    /// Content-Type, lower case, without parameters.
+    pub content_type: Option<String>,
+    /// Content-Encoding other than identity, lower case.
+    pub coding: Option<String>,
+    /// Location as sent, made UTF-8.
+    pub location: Option<String>,
+    /// Retry-After that could be read.
+    pub retry_after: Option<Delay>,
+    /// Content-Disposition as sent.
+    pub disposition: Option<Vec<u8>>,
+}
+
+impl AnswerHead {
+    /// Reads a head. `now` is the wall clock, against which a Retry-After date is read where the answer has no Date.
+    pub fn read(status: u16, framing: Framing, headers: &HeaderMap, now: Epoch) -> Self {
+        let bytes = |name| headers.get(name).map(|v: &http::HeaderValue| v.as_bytes());
+        let validators = Validators::from_headers(headers);
+        let date = validators.date;
+        Self {
+            status,
+            validators,
+            content_range: bytes(CONTENT_RANGE).map(|b| String::from_utf8_lossy(b).into_owned()),
+            framing,
+            content_type: bytes(CONTENT_TYPE).and_then(content_type),
+            coding: coding(headers),
+            location: bytes(LOCATION).map(|b| String::from_utf8_lossy(b).into_owned()),
+            retry_after: bytes(RETRY_AFTER)
+                .and_then(|b| std::str::from_utf8(b).ok())
+                .and_then(|text| retry_after::parse(text, date, now)),
+            disposition: bytes(CONTENT_DISPOSITION).map(<[u8]>::to_vec),
+        }
+    }
+
+    /// Says that its body is an HTML page.
+    pub fn is_html(&self) -> bool {
+        self.content_type.as_deref().is_some_and(is_html_type)
+    }
+
+    /// Says that its body is in parts.
+    pub fn is_multipart(&self) -> bool {
+        self.content_type.as_deref().is_some_and(|t| t.starts_with("multipart/"))
+    }
+
+    /// The length that Content-Length tells.
+    pub fn length(&self) -> Option<Length> {
+        match self.framing {
+            Framing::Length(n) => Some(n),
+            Framing::Marked | Framing::Close => None,
+        }
+    }
+}
+
+/// Is this a media type of HTML pages?
+pub(super) fn is_html_type(content_type: &str) -> bool {
+    matches!(content_type, "text/html" | "application/xhtml+xml")
+}
+
+fn content_type(raw: &[u8]) -> Option<String> {
+    let text = printable_bytes(raw).to_ascii_lowercase();
+    let media = text.split(';').next().unwrap_or_default().trim();
+    (!media.is_empty()).then(|| media.to_owned())
+}
+
+/// Every coding named, identity left out.
+fn coding(headers: &HeaderMap) -> Option<String> {
+    let named: Vec<String> = headers
+        .get_all(CONTENT_ENCODING)
+        .iter()
+        .flat_map(|v| {
+            printable_bytes(v.as_bytes()).split(',').map(|c| c.trim().to_ascii_lowercase()).collect::<Vec<_>>()
+        })
+        .filter(|c| !c.is_empty() && c != "identity")
+        .collect();
+    (!named.is_empty()).then(|| named.join(", "))
+}

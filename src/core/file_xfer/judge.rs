@@ -1,0 +1,266 @@
+//! What an answer's head means: design 3, rules 1 to 5, before a byte of the body is looked at.
+
+use crate::core::failure::{BadAnswer, Failure};
+use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
+use crate::core::file_xfer::head::is_html_type;
+use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
+use crate::core::file_xfer::{AnswerHead, Company, LastWord, Next, Place, Receive, Step, Wanted};
+use crate::core::printable::printable;
+use crate::core::range::{ByteRange, ContentRange, Length, Offset};
+use crate::core::url::Origin;
+use crate::core::validator::Sameness;
+
+/// Where less than this is held, a 200 is read through rather than asked for again with another If-Range.
+const CHEAP_TO_READ: Length = Length(1 << 20);
+
+impl FileXfer {
+    pub(super) fn judge(&mut self, purpose: Purpose, head: AnswerHead, origin: Origin) -> Step {
+        match head.status {
+            200 | 203 => self.whole(purpose, head, origin),
+            206 => self.partial(purpose, head, origin),
+            304 if purpose == Purpose::Revalidate => self.step(Next::Unchanged),
+            416 => self.unsatisfiable(&head, &origin),
+            code @ 201..=299 => self.fail(Failure::BadAnswer(BadAnswer::NoFile { code })),
+            code => self.fail(Failure::Status { code, retry_after: head.retry_after }),
+        }
+    }
+
+    /// 200: the whole of one version, to be read through.
+    fn whole(&mut self, purpose: Purpose, head: AnswerHead, origin: Origin) -> Step {
+        if purpose == Purpose::Revalidate && self.is_the_finished_one(&head, &origin) {
+            return self.step(Next::Unchanged);
+        }
+        if let Some(failure) = self.refusal(&head, head.length()) {
+            return self.fail(failure);
+        }
+        self.place = self.place_for(&head, &origin);
+        let sameness = self.sameness(self.draft(), &head, &origin);
+        if self.asking.range.is_some() && self.ask_otherwise(sameness, &origin) {
+            return self.ask_for_the_rest();
+        }
+        let (first, total) = (Offset::ZERO, head.length());
+        let receive =
+            Receive { place: self.place, at: first, compare_until: self.draft().held.as_end(), end: total.map(Length::as_end) };
+        self.accept(Open { head, origin, receive, first, whole: true, sameness, total })
+    }
+
+    /// 206: one range, which counts only if it holds the first byte asked for.
+    fn partial(&mut self, purpose: Purpose, head: AnswerHead, origin: Origin) -> Step {
+        let Some(wanted) = self.asking.range else {
+            return self.fail(Failure::BadAnswer(BadAnswer::Unasked206));
+        };
+        if self.is_a_page_instead(&head) {
+            return self.fail(Failure::BadAnswer(BadAnswer::HtmlPage));
+        }
+        let (range, total) = match self.range_of(&head, wanted) {
+            Ok(range) => range,
+            Err(bad) => return self.ranges_are_broken(&origin, bad),
+        };
+        if let Some(failure) = self.refusal(&head, total) {
+            return self.fail(failure);
+        }
+        let sameness = self.sameness(self.draft(), &head, &origin);
+        if let Some(step) = self.other_version(sameness, &head, &origin, total) {
+            return step;
+        }
+        let held = self.draft().held.as_end();
+        let compare_until = if purpose == Purpose::Probe { range.end.min(held) } else { held };
+        let receive = Receive { place: self.place, at: range.start, compare_until, end: Some(range.end) };
+        let first = range.start;
+        self.accept(Open { head, origin, receive, first, whole: false, sameness, total })
+    }
+
+    /// The answer will be read: what it tells of a draft that is still empty is noted now, the rest when it has joined.
+    fn accept(&mut self, open: Open) -> Step {
+        if self.draft().held == Length::ZERO {
+            *self.draft_mut() = fresh_draft(&open, self.draft());
+        }
+        let receive = open.receive;
+        self.open = Some(open);
+        self.step(Next::Receive(receive))
+    }
+
+    /// The range that a 206 brings, if it may be used: one range, uncoded, honest about itself, with the first byte asked.
+    fn range_of(&self, head: &AnswerHead, wanted: Wanted) -> Result<(ByteRange, Option<Length>), BadAnswer> {
+        if head.is_multipart() {
+            return Err(BadAnswer::Multipart);
+        }
+        if head.coding != self.draft().coding {
+            return Err(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_else(|| "identity".to_owned()) });
+        }
+        let text = head.content_range.clone().unwrap_or_default();
+        let unreadable = || BadAnswer::ContentRange { text: printable(&text).into_owned() };
+        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(&text) else { return Err(unreadable()) };
+        if head.length().is_some_and(|n| n != range.length()) {
+            return Err(unreadable());
+        }
+        if range.start > wanted.from || range.end <= wanted.from {
+            return Err(BadAnswer::OtherRange { asked: wanted.from, got: range });
+        }
+        Ok((range, total))
+    }
+
+    /// 416, judged by its total (rule 5).
+    fn unsatisfiable(&mut self, head: &AnswerHead, origin: &Origin) -> Step {
+        let Some(wanted) = self.asking.range else {
+            return self.fail(Failure::Status { code: 416, retry_after: None });
+        };
+        let total = match ContentRange::parse(head.content_range.as_deref().unwrap_or_default()) {
+            Ok(ContentRange::Unsatisfied { total }) => total,
+            _ => return self.ranges_are_broken(origin, unsatisfiable("it names no total")),
+        };
+        let held = self.draft().held;
+        let sameness = self.sameness(self.draft(), head, origin);
+        if total == held && sameness != Sameness::Different {
+            if sameness != Sameness::Same {
+                let draft = self.draft_mut();
+                draft.joints = draft.joints.min(Joints::Length);
+            }
+            self.draft_mut().total = Some(total);
+            return self.finish();
+        }
+        if total.as_end() > wanted.from {
+            let detail = format!("from offset {} of {total}", wanted.from);
+            return self.ranges_are_broken(origin, unsatisfiable(detail));
+        }
+        if self.plain { self.fail(Failure::Status { code: 416, retry_after: None }) } else { self.ask_plainly() }
+    }
+
+    /// Ranges do not work at this origin: the whole is asked for, once.
+    pub(super) fn ranges_are_broken(&mut self, origin: &Origin, bad: BadAnswer) -> Step {
+        self.note(origin, |n| n.ranges = Ranges::Broken);
+        if self.plain { self.fail(Failure::BadAnswer(bad)) } else { self.ask_plainly() }
+    }
+
+    /// A range request was answered 200: should it be asked again in another way, rather than read through?
+    fn ask_otherwise(&mut self, sameness: Sameness, origin: &Origin) -> bool {
+        let Some(mode) = self.asking.conditional else {
+            self.note(origin, |n| n.ranges = Ranges::Broken);
+            return false;
+        };
+        if sameness != Sameness::Same {
+            return false;
+        }
+        // The very same validator, and yet the whole: If-Range is broken here (rule 2).
+        let next = match mode {
+            IfRange::Best => IfRange::Date,
+            IfRange::Date | IfRange::Bare => IfRange::Bare,
+        };
+        self.note(origin, |n| n.if_range = next);
+        self.draft().held >= CHEAP_TO_READ
+    }
+
+    /// Does the range belong to another version than the draft? Then the step that this asks for.
+    fn other_version(
+        &mut self,
+        sameness: Sameness,
+        head: &AnswerHead,
+        origin: &Origin,
+        total: Option<Length>,
+    ) -> Option<Step> {
+        let other_total = matches!((total, self.draft().total), (Some(a), Some(b)) if a != b);
+        if sameness != Sameness::Different && !other_total {
+            return None;
+        }
+        if !self.switched && self.other_draft_matches(head, origin) {
+            self.switched = true;
+            self.place = other(self.place);
+            return Some(self.ask_for_the_rest());
+        }
+        if self.is_odd(origin) && other_total {
+            let at = total.unwrap_or_default().min(self.draft().total.unwrap_or_default()).as_end();
+            return Some(self.fail(Failure::OddMirror { at }));
+        }
+        if self.plan.digest == LastWord::Digest && !other_total {
+            return None;
+        }
+        Some(self.ask_plainly())
+    }
+
+    fn other_draft_matches(&self, head: &AnswerHead, origin: &Origin) -> bool {
+        self.dossier.rival.is_some() && self.sameness(self.draft_in(other(self.place)), head, origin) == Sameness::Same
+    }
+
+    /// Has this origin never vouched for the draft, while others may still be asked?
+    pub(super) fn is_odd(&self, origin: &Origin) -> bool {
+        let draft = self.draft();
+        self.plan.company == Company::Others
+            && draft.held > Length::ZERO
+            && !draft.validators.iter().any(|(o, _)| o == origin)
+    }
+
+    pub(super) fn sameness(&self, draft: &Draft, head: &AnswerHead, origin: &Origin) -> Sameness {
+        let Some(stored) = validators_of(draft, origin) else { return Sameness::Unknown };
+        if self.notes(origin).etags_lie {
+            return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
+        }
+        stored.compare(&head.validators)
+    }
+
+    /// A 200 is compared with the draft whose validators it carries; in doubt with the newer one.
+    fn place_for(&self, head: &AnswerHead, origin: &Origin) -> Place {
+        let Some(rival) = &self.dossier.rival else { return Place::Part };
+        let same = |draft: &Draft| self.sameness(draft, head, origin) == Sameness::Same;
+        if same(&self.dossier.part) && !same(rival) { Place::Part } else { Place::Rival }
+    }
+
+    fn is_the_finished_one(&self, head: &AnswerHead, origin: &Origin) -> bool {
+        let Some(finished) = &self.plan.revalidate else { return false };
+        let same_size = head.length().is_none_or(|n| Some(n) == finished.total);
+        same_size && self.sameness(finished, head, origin) == Sameness::Same
+    }
+
+    /// Why nothing of this answer's body may be used, whatever range it is.
+    fn refusal(&self, head: &AnswerHead, total: Option<Length>) -> Option<Failure> {
+        if let Some(coding) = head.coding.as_ref().filter(|c| !self.plan.stored_codings.contains(&c.as_str())) {
+            return Some(Failure::BadAnswer(BadAnswer::Coded { coding: coding.clone() }));
+        }
+        if self.is_a_page_instead(head) {
+            return Some(Failure::BadAnswer(BadAnswer::HtmlPage));
+        }
+        let (size, limit) = (total?, self.plan.max_filesize?);
+        (size > limit).then_some(Failure::TooLarge { size, limit })
+    }
+
+    /// An HTML page where another type or a larger size was known: a login or error page.
+    fn is_a_page_instead(&self, head: &AnswerHead) -> bool {
+        head.is_html() && self.known_drafts().any(|draft| rules_out_page(draft, head))
+    }
+
+    fn known_drafts(&self) -> impl Iterator<Item = &Draft> {
+        let drafts = [Some(&self.dossier.part), self.dossier.rival.as_ref(), self.plan.revalidate.as_ref()];
+        drafts.into_iter().flatten().filter(|d| !d.is_blank())
+    }
+}
+
+/// Does what is known of the draft say that an HTML page with this head is not the file?
+fn rules_out_page(draft: &Draft, head: &AnswerHead) -> bool {
+    match &draft.content_type {
+        Some(known) => !is_html_type(known),
+        None => draft.total.is_some_and(|known| head.length().is_none_or(|n| n < known)),
+    }
+}
+
+/// A draft as the head of its first answer describes it; the file behind it stays.
+pub(super) fn fresh_draft(open: &Open, before: &Draft) -> Draft {
+    Draft {
+        total: open.total,
+        validators: vec![(open.origin.clone(), open.head.validators.clone())],
+        last_origin: Some(open.origin.clone()),
+        content_type: open.head.content_type.clone(),
+        coding: open.head.coding.clone(),
+        inode: before.inode,
+        ..Draft::default()
+    }
+}
+
+pub(super) fn other(place: Place) -> Place {
+    match place {
+        Place::Part => Place::Rival,
+        Place::Rival => Place::Part,
+    }
+}
+
+fn unsatisfiable(detail: impl Into<String>) -> BadAnswer {
+    BadAnswer::Unsatisfiable { detail: detail.into() }
+}

@@ -1,0 +1,321 @@
+//! The machine: which request comes first, where redirects lead, and who judges what comes back.
+
+use crate::core::failure::{Failure, RedirectFault};
+use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
+use crate::core::file_xfer::{
+    AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, Next, Place, Plan, Receive, Step, Unless, Wanted,
+};
+use crate::core::range::{Length, Offset};
+use crate::core::time::Epoch;
+use crate::core::url::{MirrorUrl, Origin};
+use crate::core::validator::{Sameness, Validators};
+
+/// So many requests without a byte of progress end a session: whatever the server does, it is not going to work now.
+const MAX_FRUITLESS_ASKS: u32 = 12;
+
+/// So many origins are remembered for one file; a redirector with more loses the oldest.
+const MAX_ORIGINS: usize = 32;
+
+/// One session: see the folder's page.
+#[derive(Clone, Debug)]
+pub struct FileXfer {
+    pub(super) plan: Plan,
+    pub(super) dossier: Dossier,
+    /// The draft that this session works on.
+    pub(super) place: Place,
+    /// What is being asked, hop after hop.
+    pub(super) asking: Asking,
+    /// The open answer.
+    pub(super) open: Option<Open>,
+    /// How far the comparison has stepped back already.
+    pub(super) steps_back: usize,
+    /// The other draft has been tried in this session.
+    pub(super) switched: bool,
+    /// A plain request has been fallen back to in this session.
+    pub(super) plain: bool,
+    asks: u32,
+    /// File operations wished for since the last step.
+    pub(super) ops: Vec<FileOp>,
+}
+
+/// The request under way, over all its redirects.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    url: MirrorUrl,
+    carry: Carry,
+    purpose: Purpose,
+    pub(super) range: Option<Wanted>,
+    /// If-Range went along with the latest hop.
+    pub(super) conditional: Option<IfRange>,
+    hops: u32,
+    seen: Vec<MirrorUrl>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Is the finished file still the one?
+    Revalidate,
+    /// One earlier block, to compare.
+    Probe,
+    /// The file, or the rest of it.
+    Body,
+}
+
+/// An answer whose body is being read.
+#[derive(Clone, Debug)]
+pub(super) struct Open {
+    pub(super) head: AnswerHead,
+    pub(super) origin: Origin,
+    pub(super) receive: Receive,
+    /// Where its first byte stands in the file.
+    pub(super) first: Offset,
+    /// It is a 200: the whole of one version.
+    pub(super) whole: bool,
+    /// How its validators compare with the draft's.
+    pub(super) sameness: Sameness,
+    /// The whole file's length as this answer tells it.
+    pub(super) total: Option<Length>,
+}
+
+impl FileXfer {
+    /// A session by this plan.
+    pub fn new(plan: Plan) -> Self {
+        let dossier = plan.dossier.clone();
+        let place = if dossier.rival.is_some() { Place::Rival } else { Place::Part };
+        let asking = Asking::to(plan.url.clone(), Purpose::Body);
+        let (ops, open) = (Vec::new(), None);
+        Self { plan, dossier, place, asking, open, steps_back: 0, switched: false, plain: false, asks: 0, ops }
+    }
+
+    /// The first step.
+    pub fn start(&mut self) -> Step {
+        if self.plan.revalidate.is_some() {
+            return self.ask(Purpose::Revalidate, None);
+        }
+        match self.plan.probe {
+            Some(block) if self.place == Place::Part => {
+                self.ask(Purpose::Probe, Some(Wanted { from: block.start, to: Some(block.end) }))
+            }
+            _ => self.ask_for_the_rest(),
+        }
+    }
+
+    /// What is known now; to be stored when it differs from what was stored.
+    pub fn dossier(&self) -> &Dossier {
+        &self.dossier
+    }
+
+    /// The origin that answered last.
+    pub fn origin(&self) -> Option<&Origin> {
+        self.open.as_ref().map(|o| &o.origin)
+    }
+
+    /// The head of the open answer.
+    pub fn head(&self) -> Option<&AnswerHead> {
+        self.open.as_ref().map(|o| &o.head)
+    }
+
+    /// The whole file's length, as far as the draft at hand or the open answer tells it.
+    pub fn total(&self) -> Option<Length> {
+        self.draft().total.or(self.open.as_ref().and_then(|o| o.total))
+    }
+
+    /// Last-Modified of the draft at hand, as its last origin told it.
+    pub fn last_modified(&self) -> Option<Epoch> {
+        let draft = self.draft();
+        validators_of(draft, draft.last_origin.as_ref()?)?.last_modified
+    }
+
+    /// What to do after what happened.
+    pub fn handle(&mut self, event: Event) -> Step {
+        match event {
+            Event::Answer(head) => self.answered(head),
+            Event::Joined => self.joined(),
+            Event::Differs(at) => self.differs(at),
+            Event::Ended(at) => self.ended(at),
+            Event::Broke(at, failure) => self.broke(at, failure),
+        }
+    }
+
+    /// The step that does this next, after the file operations gathered.
+    pub(super) fn step(&mut self, next: Next) -> Step {
+        Step { ops: std::mem::take(&mut self.ops), next }
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) -> Step {
+        self.step(Next::Fail(failure))
+    }
+
+    pub(super) fn draft(&self) -> &Draft {
+        self.draft_in(self.place)
+    }
+
+    pub(super) fn draft_in(&self, place: Place) -> &Draft {
+        match (place, &self.dossier.rival) {
+            (Place::Rival, Some(rival)) => rival,
+            _ => &self.dossier.part,
+        }
+    }
+
+    pub(super) fn draft_mut(&mut self) -> &mut Draft {
+        match (self.place, &mut self.dossier.rival) {
+            (Place::Rival, Some(rival)) => rival,
+            (_, _) => &mut self.dossier.part,
+        }
+    }
+
+    /// Asks for what is missing behind the draft: by a range that starts with the proof, or plainly.
+    pub(super) fn ask_for_the_rest(&mut self) -> Step {
+        let proof = match self.place {
+            Place::Part => self.plan.proof.part,
+            Place::Rival => self.plan.proof.rival,
+        };
+        let held = self.draft().held;
+        if held == Length::ZERO || self.plain {
+            return self.ask(Purpose::Body, None);
+        }
+        self.ask_from(proof.min(held.as_end()))
+    }
+
+    /// Asks for the rest from here on; from the very start without a range.
+    pub(super) fn ask_from(&mut self, from: Offset) -> Step {
+        let range = (from > Offset::ZERO).then_some(Wanted { from, to: None });
+        self.ask(Purpose::Body, range)
+    }
+
+    /// Ranges are of no use here now: asks for the whole, to be read through and compared.
+    pub(super) fn ask_plainly(&mut self) -> Step {
+        self.plain = true;
+        self.ask(Purpose::Body, None)
+    }
+
+    pub(super) fn ask(&mut self, purpose: Purpose, range: Option<Wanted>) -> Step {
+        self.asks += 1;
+        if self.asks > MAX_FRUITLESS_ASKS {
+            let detail = format!("{MAX_FRUITLESS_ASKS} requests brought nothing new");
+            return self.fail(Failure::BadAnswer(crate::core::failure::BadAnswer::Unsatisfiable { detail }));
+        }
+        self.asking = Asking::to(self.plan.url.clone(), purpose);
+        if self.plan.url.origin() != self.plan.first_origin {
+            self.asking.carry = Carry::Headers;
+        }
+        self.asking.range = range;
+        self.hop()
+    }
+
+    /// Bytes arrived, so further requests are not fruitless.
+    pub(super) fn progressed(&mut self) {
+        self.asks = 0;
+    }
+
+    /// Sends the request to the hop that it has reached.
+    fn hop(&mut self) -> Step {
+        self.open = None;
+        let origin = self.asking.url.origin();
+        if self.asking.range.is_some_and(|r| r.to.is_none()) && self.notes(&origin).ranges == Ranges::Broken {
+            self.asking.range = None;
+        }
+        let (conditional, if_range) = self.if_range(&origin);
+        self.asking.conditional = conditional;
+        let ask = Ask {
+            url: self.asking.url.clone(),
+            carry: self.asking.carry,
+            range: self.asking.range,
+            if_range,
+            unless: self.unless(&origin),
+            freshness: self.plan.freshness,
+        };
+        self.step(Next::Ask(ask))
+    }
+
+    /// The text of If-Range for this origin, and by which mode.
+    fn if_range(&self, origin: &Origin) -> (Option<IfRange>, Option<String>) {
+        let notes = self.notes(origin);
+        if self.asking.range.is_none() || notes.etags_lie {
+            return (None, None);
+        }
+        let text = validators_of(self.draft(), origin).and_then(|v| v.if_range(notes.if_range));
+        (text.is_some().then_some(notes.if_range), text)
+    }
+
+    fn unless(&self, origin: &Origin) -> Option<Unless> {
+        if self.asking.purpose != Purpose::Revalidate {
+            return None;
+        }
+        validators_of(self.plan.revalidate.as_ref()?, origin)?.unless()
+    }
+
+    fn answered(&mut self, head: AnswerHead) -> Step {
+        match head.status {
+            301 | 302 | 303 | 307 | 308 => self.redirected(&head),
+            _ => {
+                let origin = self.asking.url.origin();
+                self.judge(self.asking.purpose, head, origin)
+            }
+        }
+    }
+
+    fn redirected(&mut self, head: &AnswerHead) -> Step {
+        match self.follow(head) {
+            Ok(()) => self.hop(),
+            Err(fault) => self.fail(Failure::Redirect(fault)),
+        }
+    }
+
+    fn follow(&mut self, head: &AnswerHead) -> Result<(), RedirectFault> {
+        let code = head.status;
+        let location = head.location.as_deref().ok_or(RedirectFault::NoLocation { code })?;
+        let from = self.asking.url.clone();
+        let to = from.join(location, code)?;
+        if from.is_https() && !to.is_https() {
+            return Err(RedirectFault::Downgrade);
+        }
+        self.asking.seen.push(from);
+        if self.asking.seen.contains(&to) {
+            return Err(RedirectFault::Loop);
+        }
+        self.asking.hops += 1;
+        if self.asking.hops > MAX_REDIRECTS {
+            return Err(RedirectFault::TooMany { limit: MAX_REDIRECTS });
+        }
+        if to.origin() != self.asking.url.origin() {
+            self.asking.carry = Carry::Nothing;
+        }
+        self.asking.url = to;
+        Ok(())
+    }
+
+    /// What is known of an origin's ways.
+    pub(super) fn notes(&self, origin: &Origin) -> OriginNotes {
+        let known = self.dossier.origins.iter().find(|n| &n.origin == origin);
+        known.cloned().unwrap_or_else(|| OriginNotes::new(origin.clone()))
+    }
+
+    /// Notes something of an origin's ways.
+    pub(super) fn note(&mut self, origin: &Origin, change: impl FnOnce(&mut OriginNotes)) {
+        let mut notes = self.notes(origin);
+        change(&mut notes);
+        let origins = &mut self.dossier.origins;
+        origins.retain(|n| n.origin != *origin);
+        origins.push(notes);
+        if origins.len() > MAX_ORIGINS {
+            origins.remove(0);
+        }
+    }
+}
+
+impl Asking {
+    pub(super) fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    fn to(url: MirrorUrl, purpose: Purpose) -> Self {
+        Self { url, carry: Carry::Everything, purpose, range: None, conditional: None, hops: 0, seen: Vec::new() }
+    }
+}
+
+/// The validators that this origin gave for the draft's version.
+pub(super) fn validators_of<'a>(draft: &'a Draft, origin: &Origin) -> Option<&'a Validators> {
+    draft.validators.iter().find(|(o, _)| o == origin).map(|(_, v)| v)
+}

@@ -1,0 +1,9 @@
+//! The rules of a transfer's life, one test each, on a bench with clocks of its own.
+
+mod bench;
+mod clocks;
+mod digests;
+mod passes;
+mod people;
+mod sessions;
+mod window;

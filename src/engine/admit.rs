@@ -1,0 +1,227 @@
+//! Admission: what a job finds when it is taken up. A record of it in the state, a file at its target, both or neither:
+//! from that follows whether it runs, from what, and whether the file there may be replaced (design 3.9, 3.10).
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::core::backoff::Backoff;
+use crate::core::digest::Expected;
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::dossier::{Dossier, Draft};
+use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
+use crate::core::range::Length;
+use crate::core::time::Delay;
+use crate::core::url::MirrorUrl;
+use crate::engine::{Existing, Job, Target};
+use crate::io::part::{self, Clobber};
+
+/// What becomes of a job.
+#[derive(Debug)]
+pub(super) enum Admission {
+    /// It runs.
+    Run(Box<Entry>),
+    /// It is done already.
+    Done {
+        /// On what evidence.
+        evidence: Evidence,
+        /// The record, where there is one.
+        record: Option<Box<Record>>,
+    },
+    /// It cannot run.
+    Refused(LocalFault),
+}
+
+/// A job that runs.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its record, new or taken up.
+    pub record: Record,
+    /// The finished file's draft, where the server is first asked whether it is still the one.
+    pub revalidate: Option<Draft>,
+    /// May a file at the target be replaced?
+    pub clobber: Clobber,
+    /// It had failed for good: it begins a new life.
+    pub failed_before: bool,
+}
+
+/// The file at a target.
+enum Found {
+    Nothing,
+    Regular(Metadata),
+    Other(&'static str),
+}
+
+/// Decides about a job, given the record that the state holds of it.
+pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Record) -> Admission {
+    let path = known.as_ref().and_then(|r| r.path.clone()).or_else(|| path_of(&job.target));
+    let found = match &path {
+        None => Found::Nothing,
+        Some(path) => match look_at(path) {
+            Ok(found) => found,
+            Err(fault) => return Admission::Refused(fault),
+        },
+    };
+    let path = path.unwrap_or_default();
+    match (found, known) {
+        (Found::Other(what), _) => Admission::Refused(not_ours(&path, &format!("is {what}, not a file of ours"))),
+        (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
+        (Found::Nothing, Some(record)) if record.status == Status::Done => run(job, reborn(record), Clobber::Refuse),
+        (Found::Nothing, Some(record)) => take_up(job, record, Clobber::Refuse),
+        (Found::Regular(meta), Some(record)) => meet(job, &path, &meta, record),
+        (Found::Regular(_), None) => foreign(job, &path, None, |clobber| run(job, fresh(), clobber)),
+    }
+}
+
+/// A file and a record of it: is the file the one that we wrote?
+fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
+    let ours = record.finished.as_ref().is_some_and(|f| is_as_left(f, meta));
+    let published = record.dossier.part.inode == Some(meta.ino());
+    match record.status {
+        Status::Done if ours => ask_again(job, path, record),
+        // The process ended between the rename and the state's write: the file is the part file, whole and verified.
+        _ if published && !part::has_part(path) => ask_again(job, path, record),
+        Status::Done => foreign(job, path, Some(record.clone()), |clobber| run(job, reborn(record), clobber)),
+        _ if ours => take_up(job, record, Clobber::Replace),
+        _ => foreign(job, path, Some(record.clone()), |clobber| take_up(job, record, clobber)),
+    }
+}
+
+/// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides.
+fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
+    let covered = record.finished.as_ref().is_some_and(|f| f.evidence == Evidence::Digest);
+    if !job.digests.is_empty() {
+        let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
+        if known || has_digests(path, &job.digests) {
+            record.status = Status::Done;
+            return Admission::Done { evidence: Evidence::Digest, record: Some(Box::new(record)) };
+        }
+        return run(job, reborn(record), Clobber::Replace);
+    }
+    let revalidate = Some(std::mem::take(&mut record.dossier.part));
+    let record = updated(job, reborn(record));
+    Admission::Run(Box::new(Entry { record, revalidate, clobber: Clobber::Replace, failed_before: false }))
+}
+
+/// A file that is not ours stands there.
+fn foreign(
+    job: &Job,
+    path: &Path,
+    record: Option<Record>,
+    go_on: impl FnOnce(Clobber) -> Admission,
+) -> Admission {
+    let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
+    match job.existing {
+        Existing::Overwrite => go_on(Clobber::Replace),
+        Existing::Keep => Admission::Done { evidence: Evidence::None, record: None },
+        Existing::Refuse if !job.digests.is_empty() && has_digests(path, &job.digests) => {
+            Admission::Done { evidence: Evidence::Digest, record: None }
+        }
+        // It may be ours, published in the moment before a crash: the driver compares before it refuses.
+        Existing::Refuse if unfinished => go_on(Clobber::Refuse),
+        Existing::Refuse => Admission::Refused(not_ours(
+            path,
+            "exists and was not written by this transfer; --overwrite replaces it, --no-clobber keeps it",
+        )),
+    }
+}
+
+fn run(job: &Job, record: Record, clobber: Clobber) -> Admission {
+    let record = updated(job, record);
+    Admission::Run(Box::new(Entry { record, revalidate: None, clobber, failed_before: false }))
+}
+
+fn take_up(job: &Job, record: Record, clobber: Clobber) -> Admission {
+    let failed_before = matches!(record.status, Status::Failed { .. });
+    let mut record = updated(job, record);
+    if record.status == Status::Suspended {
+        record.status = Status::Pending;
+    }
+    Admission::Run(Box::new(Entry { record, revalidate: None, clobber, failed_before }))
+}
+
+/// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
+fn reborn(record: Record) -> Record {
+    Record {
+        status: Status::Pending,
+        num_retries: 0,
+        sessions: 0,
+        first_request_time: None,
+        next_request_time: None,
+        time_so_far: Delay::ZERO,
+        confirmed: Length::ZERO,
+        progress_mark: Length::ZERO,
+        backoff: Backoff::default(),
+        patience_used: Delay::ZERO,
+        patience_at: None,
+        dossier: Dossier::default(),
+        history: Vec::new(),
+        ..record
+    }
+}
+
+/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits.
+fn updated(job: &Job, mut record: Record) -> Record {
+    let known = std::mem::take(&mut record.mirrors);
+    let keep = |url: &MirrorUrl| known.iter().find(|m| m.url == *url).cloned();
+    record.mirrors = job.urls.iter().map(|url| keep(url).unwrap_or_else(|| MirrorRecord::new(url.clone()))).collect();
+    record.digests.clone_from(&job.digests);
+    record.max_nbytes = job.max_filesize;
+    record
+}
+
+/// A record of a job that has none yet.
+pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
+    let (path, folder) = match &job.target {
+        Target::File(path) => (Some(path.clone()), None),
+        Target::ServerNamed(folder) => (None, Some(folder.clone())),
+    };
+    Record { path, folder, ..Record::download(id, name, &job.urls) }
+}
+
+/// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL.
+pub(super) fn is_of(record: &Record, job: &Job) -> bool {
+    if record.direction != Direction::Download {
+        return false;
+    }
+    match &job.target {
+        Target::File(path) => record.path.as_ref() == Some(path),
+        Target::ServerNamed(folder) => {
+            record.folder.as_ref() == Some(folder) && record.mirrors.first().map(|m| &m.url) == job.urls.first()
+        }
+    }
+}
+
+pub(super) fn path_of(target: &Target) -> Option<PathBuf> {
+    match target {
+        Target::File(path) => Some(path.clone()),
+        Target::ServerNamed(_) => None,
+    }
+}
+
+fn look_at(path: &Path) -> Result<Found, LocalFault> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Found::Regular(meta)),
+        Ok(meta) if meta.is_symlink() => Ok(Found::Other("a symbolic link")),
+        Ok(meta) if meta.is_dir() => Ok(Found::Other("a folder")),
+        Ok(_) => Ok(Found::Other("a device or another special file")),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(e) => {
+            let (path, detail) = (path.display().to_string(), e.to_string());
+            Err(LocalFault::Io { doing: "look at", path, detail })
+        }
+    }
+}
+
+fn is_as_left(finished: &Finished, meta: &Metadata) -> bool {
+    let mtime_ns = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+    finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns
+}
+
+fn has_digests(path: &Path, digests: &[Expected]) -> bool {
+    part::has_digests(path, digests).unwrap_or(false)
+}
+
+fn not_ours(path: &Path, why: &str) -> LocalFault {
+    LocalFault::NotOurs { path: path.display().to_string(), why: why.to_owned() }
+}

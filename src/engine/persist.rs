@@ -1,0 +1,53 @@
+//! When records are written. Changes are gathered: what is urgent is written within the turn, the rest within a second,
+//! all of it in one write.
+
+use std::collections::BTreeSet;
+
+use crate::core::pers_xfer::Urgency;
+use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::time::{Delay, Mono};
+use crate::io::state_file::{StateError, StateFile};
+
+/// So long a change may wait for company.
+const GATHER: Delay = Delay::from_secs(1);
+
+/// The records that are to be written.
+#[derive(Debug)]
+pub(super) struct Persist {
+    file: StateFile,
+    dirty: BTreeSet<XferId>,
+    due: Option<Mono>,
+}
+
+impl Persist {
+    pub(super) fn new(file: StateFile) -> Self {
+        Self { file, dirty: BTreeSet::new(), due: None }
+    }
+
+    /// This record differs from what is stored.
+    pub(super) fn mark(&mut self, id: XferId, urgency: Urgency, now: Mono) {
+        self.dirty.insert(id);
+        let due = match urgency {
+            Urgency::Now => now,
+            Urgency::Later => now + GATHER,
+        };
+        self.due = Some(self.due.map_or(due, |d| d.min(due)));
+    }
+
+    /// When the next write is due.
+    pub(super) fn due(&self) -> Option<Mono> {
+        self.due
+    }
+
+    /// Writes what is dirty, in one write. What cannot be written stays dirty.
+    pub(super) fn flush<'a>(&mut self, record: impl Fn(XferId) -> Option<&'a Record>) -> Result<(), StateError> {
+        if self.dirty.is_empty() {
+            return Ok(());
+        }
+        let dirty: Vec<&Record> = self.dirty.iter().filter_map(|id| record(*id)).collect();
+        self.file.commit(|document| dirty.iter().for_each(|record| document.put(record)))?;
+        self.dirty.clear();
+        self.due = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! One transfer in the supervisor's hands: its machine, its part files between sessions, its running session, and what
+//! has been said of it.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::core::file_xfer::dossier::{Dossier, Draft};
+use crate::core::file_xfer::{Company, End, Freshness, Outcome};
+use crate::core::machine::Machine;
+use crate::core::pers_xfer::record::{Evidence, Finished, Record, Standing, Status, XferId};
+use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
+use crate::core::range::Length;
+use crate::core::time::{Mono, Now};
+use crate::core::url::{MirrorUrl, Origin};
+use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
+use crate::core::failure::LocalFault;
+use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
+use crate::engine::FailedPart;
+use crate::engine::supervisor::HostNews;
+use crate::io::driver::{Home, Orders, Terms};
+use crate::io::part::{Clobber, PartStore, Spec};
+
+/// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
+const SMALL: Length = Length(256 << 10);
+
+/// A transfer of this run.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) job: Job,
+    pub(super) machine: PersFileXfer,
+    /// The part files, while no session has them.
+    pub(super) store: Option<PartStore>,
+    pub(super) running: Option<Running>,
+    /// The session that the machine wishes for.
+    pub(super) wish: Option<(usize, Freshness)>,
+    pub(super) revalidate: Option<Draft>,
+    /// The record of the finished file, which comes back where the server still has it.
+    pub(super) clobber: Clobber,
+    pub(super) received: Length,
+    pub(super) phase: Phase,
+    /// The timer that stands for it.
+    pub(super) timer: Option<Mono>,
+    /// What was last said of its waiting.
+    pub(super) said: Option<WaitReason>,
+    /// Bytes held, as the latest session told.
+    pub(super) held: Length,
+}
+
+/// A running session.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) stop: CancellationToken,
+    pub(super) host: Origin,
+    pub(super) received: Length,
+}
+
+/// How far a transfer is in this run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Something is still to be done.
+    Active,
+    /// Nothing more is done in this run; the fault, where this machine is in trouble.
+    Resting(Option<LocalFault>),
+    /// Done, or failed for good.
+    Over,
+}
+
+impl Transfer {
+    pub(super) fn new(job: Job, machine: PersFileXfer, revalidate: Option<Draft>, clobber: Clobber) -> Self {
+        let held = machine.record().dossier.part.held;
+        Self {
+            job,
+            machine,
+            store: None,
+            running: None,
+            wish: None,
+            revalidate,
+            clobber,
+            received: Length::ZERO,
+            phase: Phase::Active,
+            timer: None,
+            said: None,
+            held,
+        }
+    }
+
+    pub(super) fn record(&self) -> &Record {
+        self.machine.record()
+    }
+
+    pub(super) fn id(&self) -> XferId {
+        self.record().id
+    }
+
+    pub(super) fn url(&self, mirror: usize) -> Option<&MirrorUrl> {
+        self.record().mirrors.get(mirror).map(|m| &m.url)
+    }
+
+    /// A session told how far it is.
+    pub(super) fn moved(&mut self, held: Length, received: Length) {
+        self.held = held;
+        if let Some(running) = &mut self.running {
+            running.received = received;
+        }
+    }
+
+    /// Its session is over; what it was, and the part files, come back.
+    pub(super) fn session_closed(&mut self, store: Option<PartStore>, received: Length) -> Option<Running> {
+        let running = self.running.take()?;
+        self.store = store;
+        self.received = self.received + received;
+        Some(running)
+    }
+
+    /// What the machine is told of a session's end. Where the server still has the finished file, everything known of that
+    /// file comes back.
+    pub(super) fn settle(&mut self, outcome: Outcome, finished: Option<Finished>) -> (Outcome, Option<Finished>) {
+        self.held = outcome.dossier.part.held;
+        match (&outcome.end, &self.revalidate) {
+            (End::Unchanged, Some(draft)) => {
+                let dossier = Dossier { part: draft.clone(), ..Dossier::default() };
+                (Outcome { dossier, ..outcome }, self.record().finished.clone())
+            }
+            _ => (outcome, finished),
+        }
+    }
+
+    /// What a session's end says of its host.
+    pub(super) fn host_news(&self, outcome: &Outcome) -> HostNews {
+        match &outcome.end {
+            End::Complete { .. } | End::Unchanged => HostNews::Good,
+            End::Cancelled => HostNews::Nothing,
+            End::Failed(failure) => {
+                let verdict = judge(failure, Context { served: false, retry_on: &self.job.retry_on });
+                match (verdict.host, verdict.scope) {
+                    (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor },
+                    (HostSign::Failing, _) => HostNews::Failing { floor: None },
+                    (HostSign::Answering, _) => HostNews::Good,
+                    (HostSign::Nothing, _) => HostNews::Nothing,
+                }
+            }
+        }
+    }
+
+    /// How soon a change of its record must be stored: a small file that may be here within its first second waits.
+    pub(super) fn how_soon(&self, urgency: Urgency) -> Urgency {
+        let small = self.record().nbytes.is_some_and(|n| n <= SMALL);
+        let calm = self.record().num_retries == 0;
+        if small && calm { Urgency::Later } else { urgency }
+    }
+
+    /// Does its record belong in the state at the end of the run, changed or not?
+    pub(super) fn is_to_be_stored(&self) -> bool {
+        self.phase != Phase::Over && (self.revalidate.is_none() || self.record().nbytes.is_some())
+    }
+
+    /// The bytes held are known to be wrong.
+    pub(super) fn drop_bytes(&mut self) -> Result<(), LocalFault> {
+        self.held = Length::ZERO;
+        match self.store.take() {
+            Some(store) => store.discard(),
+            None => Ok(()),
+        }
+    }
+
+    /// It is over: the part files are closed, and removed where the user wants no remains.
+    pub(super) fn let_go(&mut self) {
+        let failed = matches!(self.record().status, Status::Failed { .. });
+        let Some(store) = self.store.take() else { return };
+        let closed = match self.job.failed_part {
+            FailedPart::Delete if failed => store.discard(),
+            _ => store.close(),
+        };
+        if let Err(fault) = closed {
+            tracing::warn!(%fault, "the part files were not closed");
+        }
+    }
+
+    /// When its machine wants to be driven.
+    pub(super) fn wake_at(&self) -> Option<Mono> {
+        if self.phase == Phase::Active { self.machine.wake_at() } else { None }
+    }
+
+    /// What a session with this mirror is to do.
+    pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, settings: &Settings) -> Option<Orders> {
+        let record = self.machine.record();
+        let url = record.mirrors.get(mirror)?.url.clone();
+        let first_origin = record.mirrors.first()?.url.origin();
+        let others = record.mirrors.iter().enumerate().any(|(i, m)| i != mirror && m.standing == Standing::Usable);
+        Some(Orders {
+            url,
+            first_origin,
+            dossier: record.dossier.clone(),
+            home: self.home()?,
+            store: self.store.take(),
+            terms: self.terms(settings),
+            company: if others { Company::Others } else { Company::Alone },
+            freshness,
+            revalidate: self.revalidate.clone(),
+            max_filesize: self.job.max_filesize,
+            timeouts: settings.timeouts,
+        })
+    }
+
+    fn home(&self) -> Option<Home> {
+        let record = self.record();
+        match (&record.path, &record.folder) {
+            (Some(path), _) => Some(Home::File(path.clone())),
+            (None, Some(folder)) => Some(Home::Folder(folder.clone())),
+            (None, None) => None,
+        }
+    }
+
+    fn terms(&self, settings: &Settings) -> Terms {
+        Terms {
+            digests: self.job.digests.clone(),
+            require: self.job.require,
+            clobber: self.clobber,
+            mtime: self.job.mtime,
+            spec: Spec::new(self.job.digests.iter().map(|d| d.algorithm).collect(), settings.sync),
+        }
+    }
+
+    /// What is to be said of its waiting now, if that is news.
+    pub(super) fn waiting(&mut self, now: Now) -> Option<Notice> {
+        let (until, reason) = wait_of(&self.machine.view())?;
+        if self.said.as_ref() == Some(&reason) {
+            return None;
+        }
+        self.said = Some(reason.clone());
+        let delay = until.map(|u| u.since(now.mono));
+        Some(Notice::Waiting { id: self.id(), delay, until: until.map(|u| now.wall_of(u)), reason })
+    }
+
+    /// How it stands at the end of the run.
+    pub(super) fn report(&self, interrupted: Interrupted) -> Report {
+        let record = self.record();
+        Report {
+            id: record.id,
+            name: record.name.clone(),
+            url: self.job.urls[0].clone(),
+            path: record.path.clone(),
+            total: record.nbytes,
+            held: if record.status == Status::Done { record.nbytes.unwrap_or(self.held) } else { self.held },
+            received: self.received,
+            ending: self.ending(interrupted),
+        }
+    }
+
+    fn ending(&self, interrupted: Interrupted) -> Ending {
+        let record = self.record();
+        match (&record.status, &self.phase) {
+            (Status::Done, _) => {
+                let evidence = record.finished.as_ref().map_or(Evidence::None, |f| f.evidence);
+                if self.received == Length::ZERO && self.revalidate.is_some() {
+                    Ending::Unchanged { evidence }
+                } else {
+                    Ending::Complete { evidence }
+                }
+            }
+            (Status::Failed { message, .. }, _) => {
+                Ending::Failed { class: record.failed_class().unwrap_or(Class::Unsupported), message: message.clone() }
+            }
+            (_, Phase::Resting(Some(fault))) => Ending::Local(fault.clone()),
+            _ => Ending::Stopped { next: record.next_request_time, why: self.why_stopped(interrupted) },
+        }
+    }
+
+    fn why_stopped(&self, interrupted: Interrupted) -> String {
+        match (interrupted, self.record().history.last()) {
+            (Interrupted::Yes, _) => "interrupted".to_owned(),
+            (Interrupted::No, Some(past)) => past.text.clone(),
+            (Interrupted::No, None) => "its time has not come".to_owned(),
+        }
+    }
+}
+
+/// Was the run told to stop?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interrupted {
+    Yes,
+    No,
+}
+
+/// Until when a transfer waits, and why; nothing where it does not.
+fn wait_of(view: &View) -> Option<(Option<Mono>, WaitReason)> {
+    Some(match view.clone() {
+        View::Backoff { until, retries, last } => {
+            (Some(until), WaitReason::Backoff { retries, last: last.unwrap_or_default() })
+        }
+        View::Resuming { until } => (Some(until), WaitReason::Resuming),
+        View::RetryAfter { origin, until } => (Some(until), WaitReason::RetryAfter(origin)),
+        View::Host { origin, until } => (Some(until), WaitReason::Host(origin)),
+        View::Local { fault, until } => (Some(until), WaitReason::Local(fault)),
+        View::Slot { .. } => (None, WaitReason::Slot),
+        View::Suspended => (None, WaitReason::Suspended),
+        View::Running { .. } | View::Ready | View::Paused | View::Over => return None,
+    })
+}

@@ -1,0 +1,107 @@
+//! The end of a session whose draft is whole: the digests, the evidence, the final name.
+
+use crate::core::digest::{Algorithm, Expected};
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::End;
+use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::io::driver::session::Session;
+use crate::io::driver::{Mtime, Tell};
+use crate::io::part::{Clobber, PartStore, Publish, adopt_equal};
+
+/// The digests found, by algorithm.
+type Found = Vec<(Algorithm, Vec<u8>)>;
+
+impl Session {
+    /// Verifies the whole draft and gives it its final name.
+    pub(super) async fn finish(&mut self, evidence: Evidence) -> End {
+        match self.verify_and_publish(evidence).await {
+            Ok(end) => end,
+            Err(fault) => End::Failed(Failure::Local(fault)),
+        }
+    }
+
+    async fn verify_and_publish(&mut self, evidence: Evidence) -> Result<End, LocalFault> {
+        if self.store.is_none() {
+            self.name_and_open()?;
+        }
+        let evidence = match self.verify(evidence).await? {
+            Ok(evidence) => evidence,
+            Err(failure) => return Ok(End::Failed(failure)),
+        };
+        if evidence < self.orders.terms.require {
+            let (required, found) = (self.orders.terms.require.word(), evidence.word());
+            return Ok(End::Failed(Failure::Evidence { required, found }));
+        }
+        self.publish(evidence).await
+    }
+
+    /// The evidence there is once the digests have been looked at, or which of them is wrong.
+    async fn verify(&mut self, evidence: Evidence) -> Result<Result<Evidence, Failure>, LocalFault> {
+        if self.orders.terms.digests.is_empty() {
+            return Ok(Ok(evidence));
+        }
+        (self.tell)(Tell::Verifying);
+        let found = self.with_store(|store| store.digest(&mut |_| {})).await?;
+        if wrong_digest(&self.orders.terms.digests, &found).is_none() {
+            return Ok(Ok(Evidence::Digest));
+        }
+        // Bytes are not called wrong by a running state alone: the file itself has the last word.
+        let found = self.with_store(|store| store.digest_again(&mut |_| {})).await?;
+        Ok(wrong_digest(&self.orders.terms.digests, &found).map_or(Ok(Evidence::Digest), Err))
+    }
+
+    async fn publish(&mut self, evidence: Evidence) -> Result<End, LocalFault> {
+        let mtime = match self.orders.terms.mtime {
+            Mtime::Local => None,
+            Mtime::Remote => self.machine.last_modified(),
+        };
+        let (existing, at) = (self.orders.terms.clobber, self.hands.clock.now().wall);
+        let how = Publish { existing, mtime, at, evidence };
+        self.finished = Some(self.with_store(move |store| publish(store, how)).await?);
+        Ok(End::Complete { evidence })
+    }
+
+    /// Does something slow with the part files, off the lane's thread; a panic in it goes on here.
+    async fn with_store<R: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut PartStore) -> Result<R, LocalFault> + Send + 'static,
+    ) -> Result<R, LocalFault> {
+        let Some(mut store) = self.store.take() else { return Err(no_store()) };
+        let done = tokio::task::spawn_blocking(move || {
+            let result = work(&mut store);
+            (store, result)
+        });
+        match done.await {
+            Ok((store, result)) => {
+                self.store = Some(store);
+                result
+            }
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
+        }
+    }
+}
+
+/// Publishes. A file that stands there with the very same bytes is no conflict: it is ours, from the moment before a crash.
+fn publish(store: &mut PartStore, how: Publish) -> Result<Finished, LocalFault> {
+    match store.publish(how) {
+        Err(LocalFault::NotOurs { .. }) if how.existing == Clobber::Refuse && adopt_equal(store)? => {
+            store.publish(Publish { existing: Clobber::Replace, ..how })
+        }
+        other => other,
+    }
+}
+
+/// The first digest that is not as demanded.
+fn wrong_digest(expected: &[Expected], found: &Found) -> Option<Failure> {
+    let found_for = |e: &Expected| found.iter().find(|(algorithm, _)| *algorithm == e.algorithm).map(|(_, bytes)| bytes);
+    expected.iter().find(|e| found_for(e) != Some(&e.bytes)).map(|e| Failure::Digest {
+        algorithm: e.algorithm.name(),
+        expected: e.hex(),
+        found: found_for(e).map_or_else(|| "unknown".to_owned(), hex::encode),
+    })
+}
+
+fn no_store() -> LocalFault {
+    let detail = "the part files are not open; please report this".to_owned();
+    LocalFault::Io { doing: "finish", path: "the download".to_owned(), detail }
+}

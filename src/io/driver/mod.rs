@@ -1,0 +1,174 @@
+//! Driver: runs one FileXfer on a lane. The machine says what to do next; this carries it out on the network and on the
+//! part files, and says what came of it. It decides nothing.
+
+mod finish;
+mod receive;
+mod session;
+
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+use crate::core::digest::Expected;
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::dossier::{Dossier, Draft};
+use crate::core::file_xfer::{Company, End, Freshness, Outcome, Place, Timeouts};
+use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::core::range::Length;
+use crate::core::url::{MirrorUrl, Origin};
+use crate::io::clock::Clock;
+use crate::io::part::{Clobber, PartStore, Spec};
+use crate::io::transport::{Client, Credentials, Throttle};
+use session::Session;
+
+/// What a session is to do, and with what.
+#[derive(Debug)]
+pub struct Orders {
+    /// The mirror.
+    pub url: MirrorUrl,
+    /// The origin of the transfer's first URL.
+    pub first_origin: Origin,
+    /// What is known.
+    pub dossier: Dossier,
+    /// Where the file goes.
+    pub home: Home,
+    /// The part files, where an earlier session has opened them.
+    pub store: Option<PartStore>,
+    /// What makes a whole file a finished one.
+    pub terms: Terms,
+    /// Are there other mirrors?
+    pub company: Company,
+    /// May a cache answer?
+    pub freshness: Freshness,
+    /// The finished file that is only asked about.
+    pub revalidate: Option<Draft>,
+    /// The largest size allowed.
+    pub max_filesize: Option<Length>,
+    /// How patient to be.
+    pub timeouts: Timeouts,
+}
+
+/// Where the file goes.
+#[derive(Clone, Debug)]
+pub enum Home {
+    /// To this path.
+    File(PathBuf),
+    /// Into this folder, under the server's name, else the URL's.
+    Folder(PathBuf),
+}
+
+/// What makes a whole file a finished one.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// Digests that are law.
+    pub digests: Vec<Expected>,
+    /// The least evidence that counts.
+    pub require: Evidence,
+    /// What becomes of a file that stands under the final name.
+    pub clobber: Clobber,
+    /// The modification time of the file.
+    pub mtime: Mtime,
+    /// How the part files are opened.
+    pub spec: Spec,
+}
+
+/// The modification time of a finished file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mtime {
+    /// When it was written.
+    Local,
+    /// The server's Last-Modified.
+    Remote,
+}
+
+/// What the sessions of one lane share.
+#[derive(Clone, Debug)]
+pub struct Hands {
+    /// Connections.
+    pub client: Client,
+    /// The user's headers.
+    pub credentials: Credentials,
+    /// User-Agent.
+    pub user_agent: String,
+    /// The rate limit.
+    pub throttle: Option<Throttle>,
+    /// The clocks.
+    pub clock: Clock,
+    /// For drawing the block that is compared beside the tail.
+    pub seed: u64,
+}
+
+/// What a running session tells.
+#[derive(Debug)]
+pub enum Tell {
+    /// Something that a resume needs, to be stored.
+    Learned(Box<Dossier>),
+    /// The file has a name now.
+    Named(PathBuf),
+    /// Bytes moved.
+    Progress {
+        /// Held in the draft at hand.
+        held: Length,
+        /// Received in this session.
+        received: Length,
+    },
+    /// The digest is being computed.
+    Verifying,
+    /// For the user: something that is no failure.
+    Remark(String),
+}
+
+/// How a session closed.
+#[derive(Debug)]
+pub struct Closed {
+    /// The result for the machine.
+    pub outcome: Outcome,
+    /// The finished file.
+    pub finished: Option<Finished>,
+    /// The part files, for the next session.
+    pub store: Option<PartStore>,
+    /// Bytes received.
+    pub received: Length,
+}
+
+/// Runs one session to its end, or until `stop`; what is held is on disk (in the page cache at least) when it returns.
+pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: CancellationToken) -> Closed {
+    let dossier = orders.dossier.clone();
+    let mut session = match Session::open(orders, hands, tell) {
+        Ok(session) => session,
+        Err(fault) => return Closed::failed(dossier, fault),
+    };
+    let leg = tokio::select! {
+        biased;
+        () = stop.cancelled() => Leg::End(End::Cancelled),
+        leg = session.drive() => leg,
+    };
+    // A file that is whole is verified and published, whoever wants to stop.
+    let end = match leg {
+        Leg::End(end) => end,
+        Leg::Whole(evidence) => session.finish(evidence).await,
+    };
+    session.close(end)
+}
+
+/// How far the network part of a session came.
+enum Leg {
+    /// To its end.
+    End(End),
+    /// To the whole file, which rests on this.
+    Whole(Evidence),
+}
+
+impl Closed {
+    fn failed(dossier: Dossier, fault: LocalFault) -> Self {
+        let outcome = Outcome { dossier, origin: None, end: End::Failed(Failure::Local(fault)) };
+        Self { outcome, finished: None, store: None, received: Length::ZERO }
+    }
+}
+
+/// Each place's held length, as the files have it, written into the dossier.
+fn settle_held(dossier: &mut Dossier, store: &PartStore) {
+    dossier.part.held = store.held(Place::Part);
+    if let Some(rival) = &mut dossier.rival {
+        rival.held = store.held(Place::Rival);
+    }
+}

@@ -1,0 +1,272 @@
+//! One session's loop: file operations, then the move that the machine wants.
+
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::dossier::Dossier;
+use crate::core::file_xfer::{
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof,
+};
+use crate::core::name::SafeName;
+use crate::core::pers_xfer::record::Finished;
+use crate::core::range::{ByteRange, Length, Offset};
+use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
+use crate::io::part::PartStore;
+use crate::io::transport::{Answer, Body, Hop, WantDigest};
+
+/// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
+const PROBE_ABOVE: Length = Length(1 << 20);
+
+/// A session under way.
+pub(super) struct Session {
+    pub(super) orders: Orders,
+    pub(super) hands: Hands,
+    pub(super) tell: Box<dyn Fn(Tell)>,
+    pub(super) machine: FileXfer,
+    pub(super) store: Option<PartStore>,
+    pub(super) open: Option<OpenBody>,
+    pub(super) received: Length,
+    pub(super) finished: Option<Finished>,
+    told: Dossier,
+}
+
+/// The open answer's body, and how far it has been read.
+pub(super) struct OpenBody {
+    pub(super) body: Body,
+    /// Read but not yet used: what followed a difference or a joint in the same chunk.
+    pub(super) pending: Option<bytes::Bytes>,
+    /// The machine has been told that the comparison is through.
+    pub(super) joined: bool,
+}
+
+impl Session {
+    /// Opens the part files where their name is known, and makes the machine.
+    pub(super) fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+        let mut store = orders.store.take();
+        // Where the server is only asked about a finished file, there is nothing to open yet.
+        if let (None, None, Home::File(path)) = (&store, &orders.revalidate, &orders.home) {
+            let path = path.clone();
+            let mut dossier = std::mem::take(&mut orders.dossier);
+            store = Some(open_store(&path, &mut dossier, &orders, &*tell)?);
+            orders.dossier = dossier;
+        }
+        if let Some(store) = &store {
+            settle_held(&mut orders.dossier, store);
+        }
+        let plan = plan(&orders, store.as_mut(), hands.seed)?;
+        let told = orders.dossier.clone();
+        let machine = FileXfer::new(plan);
+        let (open, received, finished) = (None, Length::ZERO, None);
+        Ok(Self { orders, hands, tell, machine, store, open, received, finished, told })
+    }
+
+    /// Runs the machine to its end.
+    pub(super) async fn drive(&mut self) -> Leg {
+        match self.steps().await {
+            Ok(leg) => leg,
+            Err(fault) => Leg::End(End::Failed(Failure::Local(fault))),
+        }
+    }
+
+    async fn steps(&mut self) -> Result<Leg, LocalFault> {
+        let mut step = self.machine.start();
+        loop {
+            for op in step.ops {
+                self.apply(op)?;
+            }
+            let event = match step.next {
+                Next::Ask(ask) => self.ask(ask).await,
+                Next::Receive(plan) => {
+                    self.ready_to_write(plan.place)?;
+                    self.receive(plan).await?
+                }
+                Next::Finish { evidence, .. } => return Ok(Leg::Whole(evidence)),
+                Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
+                Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
+            };
+            step = self.machine.handle(event);
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask) -> Event {
+        self.open = None;
+        let now = self.hands.clock.now().wall;
+        let hop = Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
+        let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
+        match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
+            Ok(Answer { status, framing, headers, body, .. }) => {
+                self.open = Some(OpenBody { body, pending: None, joined: false });
+                Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
+            }
+            Err(failure) => Event::Broke(Offset::ZERO, failure),
+        }
+    }
+
+    fn apply(&mut self, op: FileOp) -> Result<(), LocalFault> {
+        let Some(store) = &mut self.store else { return Ok(()) };
+        match op {
+            FileOp::Cut(place, to) => store.cut(place, to.as_length()),
+            FileOp::Fork(at) => store.fork(at.as_length()),
+            FileOp::Promote => store.promote(),
+            FileOp::DropRival => store.drop_rival(),
+        }
+    }
+
+    /// Before the first byte of an answer: the file has a name and a place, room is there, and what was learned is told.
+    fn ready_to_write(&mut self, place: Place) -> Result<(), LocalFault> {
+        if self.store.is_none() {
+            self.name_and_open()?;
+        }
+        self.learn();
+        let total = self.machine.total();
+        if let (Some(store), Some(total)) = (&mut self.store, total) {
+            store.reserve(place, total)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn name_and_open(&mut self) -> Result<(), LocalFault> {
+        let path = match &self.orders.home {
+            Home::File(path) => path.clone(),
+            Home::Folder(folder) => {
+                let disposition = self.machine.head().and_then(|h| h.disposition.as_deref());
+                let named = disposition.and_then(SafeName::from_disposition);
+                folder.join(named.unwrap_or_else(|| SafeName::from_url(&self.orders.url)).as_str())
+            }
+        };
+        let mut dossier = Dossier::default();
+        self.store = Some(open_store(&path, &mut dossier, &self.orders, &*self.tell)?);
+        self.orders.home = Home::File(path.clone());
+        (self.tell)(Tell::Named(path));
+        Ok(())
+    }
+
+    /// Tells what a resume needs, where it differs from what was told last; how much is held is not part of that.
+    fn learn(&mut self) {
+        let mut now = self.machine.dossier().clone();
+        if let Some(store) = &self.store {
+            note_inodes(&mut now, store);
+            settle_held(&mut now, store);
+        }
+        if !same_facts(&now, &self.told) {
+            self.told = now.clone();
+            (self.tell)(Tell::Learned(Box::new(now)));
+        }
+    }
+
+    /// Writes out what is gathered, and hands everything back.
+    pub(super) fn close(mut self, end: End) -> Closed {
+        let mut end = end;
+        let mut dossier = self.machine.dossier().clone();
+        if let Some(store) = self.store.as_mut().filter(|_| self.finished.is_none()) {
+            if let Err(fault) = settle_all(store, &dossier) {
+                end = End::Failed(Failure::Local(fault));
+            }
+            note_inodes(&mut dossier, store);
+            settle_held(&mut dossier, store);
+        }
+        let origin = self.machine.origin().cloned();
+        let outcome = Outcome { dossier, origin, end };
+        let store = self.store.filter(|_| self.finished.is_none());
+        Closed { outcome, finished: self.finished, store, received: self.received }
+    }
+}
+
+fn settle_all(store: &mut PartStore, dossier: &Dossier) -> Result<(), LocalFault> {
+    let part = store.settle(Place::Part);
+    if dossier.rival.is_some() {
+        store.settle(Place::Rival)?;
+    }
+    part.map(|_| ())
+}
+
+fn open_store(
+    path: &std::path::Path,
+    dossier: &mut Dossier,
+    orders: &Orders,
+    tell: &dyn Fn(Tell),
+) -> Result<PartStore, LocalFault> {
+    let opened = PartStore::open(path, dossier, orders.terms.spec.clone())?;
+    for remark in opened.remarks {
+        tell(Tell::Remark(remark));
+    }
+    if opened.rival_held.is_none() {
+        dossier.rival = None;
+    }
+    settle_held(dossier, &opened.store);
+    if dossier.part.held == Length::ZERO {
+        dossier.part = Default::default();
+    }
+    Ok(opened.store)
+}
+
+fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Plan, LocalFault> {
+    let (mut proof, mut probe) = (Proof::default(), None);
+    if let Some(store) = store {
+        proof.part = proof_start(store, Place::Part)?;
+        if orders.dossier.rival.is_some() {
+            proof.rival = proof_start(store, Place::Rival)?;
+        }
+        probe = probe_block(orders, store, proof.part, seed)?;
+    }
+    let name = match &orders.home {
+        Home::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
+        Home::Folder(_) => String::new(),
+    };
+    Ok(Plan {
+        url: orders.url.clone(),
+        first_origin: orders.first_origin.clone(),
+        dossier: orders.dossier.clone(),
+        proof,
+        probe,
+        digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
+        company: orders.company,
+        freshness: orders.freshness,
+        revalidate: orders.revalidate.clone(),
+        stored_codings: crate::core::file_xfer::codings_of_name(&name),
+        max_filesize: orders.max_filesize,
+    })
+}
+
+/// Where the comparison starts: at the last block held that is not all one byte.
+fn proof_start(store: &mut PartStore, place: Place) -> Result<Offset, LocalFault> {
+    let held = store.held(place).as_end();
+    let block = store.nearest_informative(place, held, OVERLAP)?;
+    Ok(block.map_or(held.back(OVERLAP), |b| b.start))
+}
+
+/// One random block before the tail, where nothing stronger than the comparison speaks for what is held.
+fn probe_block(
+    orders: &Orders,
+    store: &mut PartStore,
+    tail: Offset,
+    seed: u64,
+) -> Result<Option<ByteRange>, LocalFault> {
+    let draft = &orders.dossier.part;
+    let origin = orders.url.origin();
+    let vouched = draft.validators.iter().any(|(o, v)| *o == origin && v.has_strong());
+    if draft.held < PROBE_ABOVE || vouched || orders.dossier.rival.is_some() || !orders.terms.digests.is_empty() {
+        return Ok(None);
+    }
+    let blocks = tail.0 / OVERLAP.0;
+    let start = Offset(seed.checked_rem(blocks).unwrap_or(0) * OVERLAP.0);
+    let block = ByteRange::new(start, start + OVERLAP);
+    Ok(store.informative(Place::Part, block)?.then_some(block))
+}
+
+fn note_inodes(dossier: &mut Dossier, store: &PartStore) {
+    dossier.part.inode = store.inode(Place::Part);
+    if let Some(rival) = &mut dossier.rival {
+        rival.inode = store.inode(Place::Rival);
+    }
+}
+
+fn same_facts(a: &Dossier, b: &Dossier) -> bool {
+    let facts = |d: &Dossier| {
+        let mut d = d.clone();
+        d.part.held = Length::ZERO;
+        if let Some(rival) = &mut d.rival {
+            rival.held = Length::ZERO;
+        }
+        d
+    };
+    facts(a) == facts(b)
+}

@@ -1,0 +1,297 @@
+//! The journal of a download: append-only records of what is held, what was flushed, and how far the digests have come.
+//!
+//! It begins with the first write-out that may outlive the process by a kill, so that a file fetched at once never has
+//! one. A draft's data is flushed before a record says so; whoever appends sees to that order.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::Place;
+use crate::io::part::boot::Boot;
+use crate::io::part::fault::{fault, on, unlink};
+use crate::io::part::names::{folder_of, sibling};
+use crate::io::part::publish::{Clobber, durable};
+use crate::io::part::record::{Claim, Entry, Proof, read_all};
+use crate::io::part::run::Snapshot;
+use crate::io::part::{SyncMode, take};
+
+/// A journal longer than this is written anew with what counts: 1 MiB.
+const LONG: u64 = 1 << 20;
+/// A journal longer than this is none of ours: 256 MiB.
+const ABSURD: u64 = 256 << 20;
+
+/// What the journal says of one draft.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The last claim.
+    pub(super) claim: Option<Claim>,
+    /// Bytes flushed and not cut since.
+    pub(super) flushed: u64,
+    /// The last proof that no cut has overtaken.
+    pub(super) proof: Option<Proof>,
+}
+
+/// The journal, which may not exist yet.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    boot: Boot,
+    sync: SyncMode,
+    file: Option<File>,
+    size: u64,
+    /// This process has written its header.
+    begun: bool,
+    /// The folder knows its name, also after a loss of power.
+    name_synced: bool,
+    part: Known,
+    rival: Known,
+    /// The boot of the last header read.
+    last_boot: Boot,
+}
+
+impl Journal {
+    /// Reads what there is at `path`. The lock on the part file covers it.
+    pub(super) fn open(path: &Path, boot: Boot, sync: SyncMode) -> Result<Self, LocalFault> {
+        let mut journal = Self {
+            path: path.to_owned(),
+            boot,
+            sync,
+            file: None,
+            size: 0,
+            begun: false,
+            name_synced: false,
+            part: Known::default(),
+            rival: Known::default(),
+            last_boot: Boot::Unknown,
+        };
+        if let Some(file) = take::existing_own(path)? {
+            journal.read(file)?;
+        }
+        Ok(journal)
+    }
+
+    /// Something was there to read.
+    pub(super) const fn exists(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// It was last written in this very boot, so the page cache still holds whatever was written to the drafts.
+    pub(super) fn same_boot(&self) -> bool {
+        self.boot.is(self.last_boot)
+    }
+
+    /// What it says of a draft.
+    pub(super) const fn known(&self, place: Place) -> &Known {
+        match place {
+            Place::Part => &self.part,
+            Place::Rival => &self.rival,
+        }
+    }
+
+    /// Marks it with this boot, once a process; makes it where there is none. From here on the drafts' lengths count
+    /// after a kill, so both must have been cut to what is held.
+    pub(super) fn begin(&mut self) -> Result<(), LocalFault> {
+        if self.begun {
+            return Ok(());
+        }
+        if self.file.is_none() {
+            self.file = Some(take::create_own(&self.path).map_err(on("create", &self.path))?);
+        }
+        self.begun = true;
+        self.write(&[Entry::Header(self.boot)]).inspect_err(|_| self.begun = false)
+    }
+
+    /// Appends records, in one write.
+    pub(super) fn append(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.begin()?;
+        self.write(entries)?;
+        if self.size > LONG { self.compact() } else { Ok(()) }
+    }
+
+    fn write(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        let bytes: Vec<u8> = entries.iter().flat_map(Entry::encode).collect();
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if let Err(e) = file.write_all(&bytes) {
+            // A torn record would hide all that follow it.
+            let _ = file.set_len(self.size).and_then(|()| file.seek(SeekFrom::Start(self.size)));
+            return Err(fault("write", &self.path, &e));
+        }
+        self.size += bytes.len() as u64;
+        entries.iter().for_each(|e| self.learn(e.clone()));
+        Ok(())
+    }
+
+    /// Everything appended so far is on the disk afterwards, and the files' names too.
+    pub(super) fn flush(&mut self) -> Result<(), LocalFault> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_data().map_err(on("flush", &self.path))?;
+        if !self.name_synced {
+            durable::sync_dir(folder_of(&self.path))?;
+            self.name_synced = true;
+        }
+        Ok(())
+    }
+
+    /// The record of where a draft's digests stand: only the sums that the one before it lacks.
+    pub(super) fn proof_of(&self, place: Place, inode: u64, snapshot: Snapshot) -> Entry {
+        let Snapshot { mut sums, states } = snapshot;
+        let told = self.known(place).proof.as_ref().filter(|p| p.inode == inode && p.sums.block == sums.block);
+        let first = told.map_or(0, |p| p.sums.whole.len());
+        let fits = told.is_some_and(|p| sums.whole.starts_with(&p.sums.whole));
+        let first = if fits { first } else { 0 };
+        sums.whole.drain(..first);
+        // At most 4096 blocks.
+        Entry::Proof(place, Proof { inode, first: first as u32, sums, states })
+    }
+
+    /// Ends it: the file is gone afterwards, and nothing is known.
+    pub(super) fn remove(&mut self) -> Result<(), LocalFault> {
+        if self.file.is_some() {
+            unlink(&self.path)?;
+        }
+        self.forget();
+        Ok(())
+    }
+
+    /// Knows nothing any more; a next record begins a new file.
+    pub(super) fn forget(&mut self) {
+        (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
+        (self.part, self.rival) = (Known::default(), Known::default());
+    }
+
+    fn read(&mut self, mut file: File) -> Result<(), LocalFault> {
+        let mut bytes = Vec::new();
+        (&file).take(ABSURD).read_to_end(&mut bytes).map_err(on("read", &self.path))?;
+        let (entries, good) = read_all(&bytes);
+        if entries.is_empty() {
+            return unlink(&self.path);
+        }
+        entries.into_iter().for_each(|e| self.learn(e));
+        file.set_len(good).and_then(|()| file.seek(SeekFrom::Start(good))).map_err(on("cut", &self.path))?;
+        (self.file, self.size) = (Some(file), good);
+        Ok(())
+    }
+
+    fn learn(&mut self, entry: Entry) {
+        match entry {
+            Entry::Header(boot) => self.last_boot = boot,
+            Entry::Claim(place, claim) => self.known_mut(place).claim(claim),
+            Entry::Proof(place, proof) => self.known_mut(place).proof(proof),
+        }
+    }
+
+    const fn known_mut(&mut self, place: Place) -> &mut Known {
+        match place {
+            Place::Part => &mut self.part,
+            Place::Rival => &mut self.rival,
+        }
+    }
+
+    /// Writes it anew, with the last word on each draft only.
+    fn compact(&mut self) -> Result<(), LocalFault> {
+        let next = sibling(&self.path, "-next");
+        let mut file = take::create_own(&next).map_err(on("create", &next))?;
+        let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
+        file.write_all(&bytes).map_err(on("write", &next))?;
+        if self.sync == SyncMode::Full {
+            file.sync_data().map_err(on("flush", &next))?;
+        }
+        durable::publish(&next, &self.path, Clobber::Replace)?;
+        (self.file, self.size, self.name_synced) = (Some(file), bytes.len() as u64, false);
+        Ok(())
+    }
+
+    fn summary(&self) -> Vec<Entry> {
+        let mut entries = vec![Entry::Header(self.last_boot)];
+        for (place, known) in [(Place::Part, &self.part), (Place::Rival, &self.rival)] {
+            let Some(claim) = known.claim else { continue };
+            entries.push(Entry::Claim(place, Claim { held: known.flushed, flushed: true, ..claim }));
+            entries.push(Entry::Claim(place, Claim { flushed: claim.flushed && claim.held == known.flushed, ..claim }));
+            entries.extend(known.proof.clone().map(|p| Entry::Proof(place, Proof { first: 0, ..p })));
+        }
+        entries
+    }
+}
+
+impl Known {
+    fn claim(&mut self, claim: Claim) {
+        self.flushed = if claim.flushed { claim.held } else { self.flushed.min(claim.held) };
+        // What was cut off may have come back otherwise.
+        self.proof.take_if(|p| p.sums.length > claim.held || p.inode != claim.inode);
+        self.claim = Some(claim);
+    }
+
+    fn proof(&mut self, mut proof: Proof) {
+        let first = proof.first as usize;
+        let told = self.proof.take().filter(|p| p.inode == proof.inode && p.sums.block == proof.sums.block);
+        let whole: Vec<u32> = told.map(|p| p.sums.whole).unwrap_or_default();
+        let Some(kept) = whole.get(..first) else { return };
+        proof.sums.whole.splice(..0, kept.iter().copied());
+        self.proof = Some(Proof { first: 0, ..proof });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::digest::Algorithm;
+    use crate::io::part::sums::Sums;
+
+    const BOOT: Boot = Boot::Id([3; 16]);
+
+    fn snapshot(blocks: u32) -> Snapshot {
+        let whole: Vec<u32> = (0..blocks).map(|i| i * 7).collect();
+        let sums = Sums { length: u64::from(blocks) << 24, whole, ..Sums::default() };
+        Snapshot { sums, states: vec![(Algorithm::Sha512, vec![blocks as u8; 200])] }
+    }
+
+    fn claim(held: u64) -> Entry {
+        Entry::Claim(Place::Part, Claim { held, flushed: true, inode: 5 })
+    }
+
+    #[test]
+    fn a_long_journal_is_written_anew_and_says_the_same() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("j");
+        let mut journal = Journal::open(&path, BOOT, SyncMode::None).expect("opened");
+        let mut longest = 0;
+        for i in 1..6000 {
+            journal.append(&[claim(u64::from(i) << 24)]).expect("appended");
+            let proof = journal.proof_of(Place::Part, 5, snapshot(i.min(3000)));
+            journal.append(&[proof]).expect("appended");
+            longest = longest.max(journal.size);
+        }
+        journal.append(&[Entry::Claim(Place::Rival, Claim { held: 9, flushed: false, inode: 6 })]).expect("appended");
+        assert!(longest > LONG / 2 && longest < LONG + 4096, "{longest}");
+        let again = Journal::open(&path, BOOT, SyncMode::None).expect("opened");
+        assert!(again.exists() && again.same_boot());
+        assert_eq!((&again.part, &again.rival), (&journal.part, &journal.rival));
+        assert_eq!(again.part.flushed, 5999 << 24);
+        assert_eq!(again.part.proof.clone().map(Snapshot::from), Some(snapshot(3000)));
+        assert_eq!(std::fs::read_dir(dir.path()).expect("the folder").count(), 1);
+    }
+
+    #[test]
+    fn a_cut_takes_back_what_was_said_beyond_it() {
+        let mut known = Known::default();
+        known.claim(Claim { held: 100, flushed: true, inode: 1 });
+        known.claim(Claim { held: 120, flushed: false, inode: 1 });
+        assert_eq!(known.flushed, 100);
+        let sums = Sums { length: 90, ..Sums::default() };
+        known.proof(Proof { inode: 1, first: 0, sums, states: vec![] });
+        known.claim(Claim { held: 90, flushed: false, inode: 1 });
+        assert!(known.proof.is_some());
+        known.claim(Claim { held: 89, flushed: false, inode: 1 });
+        assert_eq!((known.flushed, known.proof), (89, None));
+    }
+
+    #[test]
+    fn a_proof_whose_beginning_is_missing_is_not_believed() {
+        let mut known = Known::default();
+        let sums = Sums { length: 3 << 24, whole: vec![1], ..Sums::default() };
+        known.proof(Proof { inode: 1, first: 2, sums, states: vec![] });
+        assert_eq!(known.proof, None);
+    }
+}

@@ -1,0 +1,141 @@
+//! The last steps: what is verified becomes the file of the final name.
+
+use std::fs::{File, FileTimes, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use crate::core::failure::LocalFault;
+use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::core::range::Length;
+use crate::core::time::Epoch;
+use crate::io::part::SyncMode;
+use crate::io::part::fault::on;
+
+pub use durable::Clobber;
+
+/// How a file gets its final name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Publish {
+    /// What becomes of a file that already has that name.
+    pub existing: Clobber,
+    /// Its modification time; `None` for when it was written.
+    pub mtime: Option<Epoch>,
+    /// The time now, for the record.
+    pub at: Epoch,
+    /// What the file rests on, for the record.
+    pub evidence: Evidence,
+}
+
+/// Gives the file its mode and time, and flushes it where that is wanted. It still has the part file's name.
+pub(super) fn finish(file: &File, path: &Path, sync: SyncMode, mtime: Option<Epoch>) -> Result<(), LocalFault> {
+    // Some file systems know no modes: a file of theirs has the right one already.
+    match file.set_permissions(Permissions::from_mode(0o666 & !umask())) {
+        Err(e) if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
+            return Err(on("set the mode of", path)(e));
+        }
+        _ => {}
+    }
+    if let Some(time) = mtime.and_then(system_time) {
+        file.set_times(FileTimes::new().set_modified(time)).map_err(on("set the time of", path))?;
+    }
+    match sync {
+        SyncMode::Full => file.sync_all().map_err(on("flush", path)),
+        SyncMode::None => Ok(()),
+    }
+}
+
+/// The record of a file that has its final name.
+pub(super) fn finished(file: &File, path: &Path, how: Publish) -> Result<Finished, LocalFault> {
+    let meta = file.metadata().map_err(on("examine", path))?;
+    Ok(Finished {
+        at: how.at,
+        evidence: how.evidence,
+        size: Length(meta.len()),
+        mtime_ns: i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
+        inode: meta.ino(),
+    })
+}
+
+fn system_time(at: Epoch) -> Option<SystemTime> {
+    let span = Duration::from_micros(at.as_micros().unsigned_abs());
+    if at.as_micros() < 0 { SystemTime::UNIX_EPOCH.checked_sub(span) } else { SystemTime::UNIX_EPOCH.checked_add(span) }
+}
+
+/// The process's file mode mask, read once.
+fn umask() -> u32 {
+    static MASK: OnceLock<u32> = OnceLock::new();
+    *MASK.get_or_init(|| told_umask().unwrap_or_else(probed_umask))
+}
+
+fn told_umask() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("Umask:"))?;
+    u32::from_str_radix(line.trim(), 8).ok()
+}
+
+/// Elsewhere it can be read only by setting it. For that instant, it is the strictest.
+fn probed_umask() -> u32 {
+    let mask = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    rustix::process::umask(mask);
+    // The type differs between systems; a mask has nine bits.
+    #[allow(clippy::unnecessary_cast, reason = "u16 on some systems")]
+    let bits = mask.bits() as u32;
+    bits
+}
+
+/// For the lead: stands in for `crate::io::durable` (same names and signatures) until that is merged; replace this module by `use`.
+pub(super) mod durable {
+    use std::fs::File;
+    use std::path::Path;
+
+    use rustix::fs::{CWD, RenameFlags};
+    use rustix::io::Errno;
+
+    use crate::core::failure::LocalFault;
+    use crate::io::part::fault::on;
+
+    /// What becomes of a file that has the name already.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Clobber {
+        /// It is replaced.
+        Replace,
+        /// It stays, and the publishing is refused.
+        Refuse,
+    }
+
+    /// Gives `from` the name `to`.
+    pub(in crate::io::part) fn publish(from: &Path, to: &Path, clobber: Clobber) -> Result<(), LocalFault> {
+        let renamed = match clobber {
+            Clobber::Replace => rustix::fs::rename(from, to),
+            Clobber::Refuse => rename_new(from, to),
+        };
+        renamed.map_err(|e| match e {
+            Errno::EXIST | Errno::ISDIR => not_ours(to),
+            e => on("publish", to)(e.into()),
+        })
+    }
+
+    /// The names in a folder are on the disk afterwards.
+    pub(in crate::io::part) fn sync_dir(dir: &Path) -> Result<(), LocalFault> {
+        File::open(dir).and_then(|d| d.sync_all()).map_err(on("flush the folder", dir))
+    }
+
+    fn rename_new(from: &Path, to: &Path) -> Result<(), Errno> {
+        match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+            // Not known to this file system: a second name can be given only where there is none.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                rustix::fs::link(from, to)?;
+                rustix::fs::unlink(from)
+            }
+            other => other,
+        }
+    }
+
+    fn not_ours(to: &Path) -> LocalFault {
+        let why = "exists and was not written by this download; move it away, or use --overwrite".into();
+        LocalFault::NotOurs { path: to.display().to_string(), why }
+    }
+}

@@ -1,0 +1,291 @@
+//! The journal's records as bytes: length, CRC-32C, body; little-endian.
+//!
+//! Whatever cannot be read ends the reading: a record that was being written when the machine stopped is the last one.
+
+use crate::core::digest::Algorithm;
+use crate::core::file_xfer::Place;
+use crate::io::part::boot::Boot;
+use crate::io::part::digests::ByAlgorithm;
+use crate::io::part::sums::Sums;
+
+/// First in every header; the last two characters are the version of the format, digest states included.
+const MAGIC: &[u8; 10] = b"persxfer01";
+/// The longest body: 4096 sums and a few digest states are far below it.
+const MOST_BODY: usize = 64 << 10;
+/// Length and sum.
+const FRAME: usize = 8;
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// A process took up the files, in this boot.
+    Header(Boot),
+    /// So many bytes are held.
+    Claim(Place, Claim),
+    /// What the bytes held are, and how far their digests have come.
+    Proof(Place, Proof),
+}
+
+/// How many bytes of a draft are held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Claim {
+    /// Bytes, from the start.
+    pub(super) held: u64,
+    /// They were flushed before this was written.
+    pub(super) flushed: bool,
+    /// Inode of the file.
+    pub(super) inode: u64,
+}
+
+/// A position in a draft, the sums of all before it from block `first` on, and the digest states there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Proof {
+    /// Inode of the file.
+    pub(super) inode: u64,
+    /// Whole blocks that the proof before this one has already told.
+    pub(super) first: u32,
+    /// The sums; where `first` is not 0, only the whole blocks from there on.
+    pub(super) sums: Sums,
+    /// The states at `sums.length`.
+    pub(super) states: ByAlgorithm,
+}
+
+impl Entry {
+    /// The record as it stands in the file.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut out = vec![0; FRAME];
+        match self {
+            Self::Header(boot) => encode_header(&mut out, *boot),
+            Self::Claim(place, claim) => {
+                out.extend([b'C', place_code(*place), u8::from(claim.flushed)]);
+                out.extend(claim.held.to_le_bytes());
+                out.extend(claim.inode.to_le_bytes());
+            }
+            Self::Proof(place, proof) => {
+                out.extend([b'P', place_code(*place)]);
+                proof.encode(&mut out);
+            }
+        }
+        // The bodies built here are far below 4 GiB.
+        let length = (out.len() - FRAME) as u32;
+        out[..4].copy_from_slice(&length.to_le_bytes());
+        let sum = frame_sum(length, &out[FRAME..]);
+        out[4..FRAME].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    fn decode(body: &[u8]) -> Option<Self> {
+        let mut r = Reader(body);
+        match r.byte()? {
+            b'H' => r.boot().map(Self::Header),
+            b'C' => Some(Self::Claim(r.place()?, r.claim()?)),
+            b'P' => Some(Self::Proof(r.place()?, r.proof()?)),
+            _ => None,
+        }
+    }
+}
+
+/// The records at the start of `bytes`, and how many bytes they take; what follows is torn or damaged.
+pub(super) fn read_all(bytes: &[u8]) -> (Vec<Entry>, u64) {
+    let mut r = Reader(bytes);
+    let (mut entries, mut good) = (Vec::new(), 0);
+    while let Some(entry) = r.entry() {
+        // The file must begin with a header, or it is not ours to read.
+        if entries.is_empty() && !matches!(entry, Entry::Header(_)) {
+            break;
+        }
+        entries.push(entry);
+        good = (bytes.len() - r.0.len()) as u64;
+    }
+    (entries, good)
+}
+
+fn encode_header(out: &mut Vec<u8>, boot: Boot) {
+    out.push(b'H');
+    out.extend(MAGIC);
+    match boot {
+        Boot::Id(id) => {
+            out.push(1);
+            out.extend(id);
+        }
+        Boot::Unknown => out.push(0),
+    }
+}
+
+impl Proof {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.inode.to_le_bytes());
+        out.extend(self.sums.length.to_le_bytes());
+        out.extend(self.sums.block.to_le_bytes());
+        out.extend(self.first.to_le_bytes());
+        // At most 4096 blocks, and states of some hundred bytes.
+        out.extend((self.sums.whole.len() as u32).to_le_bytes());
+        out.extend(self.sums.whole.iter().flat_map(|s| s.to_le_bytes()));
+        out.extend(self.sums.tail.to_le_bytes());
+        out.push(self.states.len() as u8);
+        for (algorithm, state) in &self.states {
+            out.push(algorithm_code(*algorithm));
+            out.extend((state.len() as u16).to_le_bytes());
+            out.extend(state);
+        }
+    }
+}
+
+fn frame_sum(length: u32, body: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&length.to_le_bytes()), body)
+}
+
+const fn place_code(place: Place) -> u8 {
+    match place {
+        Place::Part => 0,
+        Place::Rival => 1,
+    }
+}
+
+/// Stored, so never changed.
+const CODES: [(u8, Algorithm); 6] = [
+    (1, Algorithm::Blake3),
+    (2, Algorithm::Crc32c),
+    (3, Algorithm::Md5),
+    (4, Algorithm::Sha1),
+    (5, Algorithm::Sha256),
+    (6, Algorithm::Sha512),
+];
+
+fn algorithm_code(algorithm: Algorithm) -> u8 {
+    CODES.iter().find(|(_, a)| *a == algorithm).map_or(0, |(code, _)| *code)
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn entry(&mut self) -> Option<Entry> {
+        let length = self.u32()?;
+        let sum = self.u32()?;
+        let body = self.take((length as usize).min(MOST_BODY))?;
+        if body.len() != length as usize || sum != frame_sum(length, body) {
+            return None;
+        }
+        Entry::decode(body)
+    }
+
+    fn boot(&mut self) -> Option<Boot> {
+        if self.take(MAGIC.len())? != MAGIC {
+            return None;
+        }
+        match self.byte()? {
+            0 => Some(Boot::Unknown),
+            _ => self.array().map(Boot::Id),
+        }
+    }
+
+    fn claim(&mut self) -> Option<Claim> {
+        Some(Claim { flushed: self.byte()? == 1, held: self.u64()?, inode: self.u64()? })
+    }
+
+    fn proof(&mut self) -> Option<Proof> {
+        let (inode, length, block, first, count) = (self.u64()?, self.u64()?, self.u64()?, self.u32()?, self.u32()?);
+        let whole = (0..count).map(|_| self.u32()).collect::<Option<_>>()?;
+        let sums = Sums { length, block, whole, tail: self.u32()? };
+        let states = (0..self.byte()?).map(|_| self.state()).collect::<Option<_>>()?;
+        Some(Proof { inode, first, sums, states })
+    }
+
+    fn state(&mut self) -> Option<(Algorithm, Vec<u8>)> {
+        let code = self.byte()?;
+        let (_, algorithm) = CODES.iter().find(|(c, _)| *c == code)?;
+        let length = u16::from_le_bytes(self.array()?);
+        Some((*algorithm, self.take(usize::from(length))?.to_vec()))
+    }
+
+    fn place(&mut self) -> Option<Place> {
+        match self.byte()? {
+            0 => Some(Place::Part),
+            1 => Some(Place::Rival),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.array().map(|[b]| b)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entries() -> Vec<Entry> {
+        let sums = Sums { block: 16 << 20, whole: vec![1, 2, 3], tail: 4, length: (48 << 20) + 5 };
+        let states = vec![(Algorithm::Sha256, vec![7; 41]), (Algorithm::Crc32c, vec![1, 2, 3, 4])];
+        vec![
+            Entry::Header(Boot::Id([9; 16])),
+            Entry::Claim(Place::Part, Claim { held: 77, flushed: true, inode: 5 }),
+            Entry::Proof(Place::Rival, Proof { inode: 6, first: 2, sums, states }),
+            Entry::Header(Boot::Unknown),
+        ]
+    }
+
+    fn file() -> Vec<u8> {
+        entries().iter().flat_map(Entry::encode).collect()
+    }
+
+    #[test]
+    fn records_survive_a_round_trip() {
+        let bytes = file();
+        assert_eq!(read_all(&bytes), (entries(), bytes.len() as u64));
+    }
+
+    #[test]
+    fn what_does_not_begin_with_a_header_is_not_read() {
+        let bytes = entries()[1].encode();
+        assert_eq!(read_all(&bytes), (vec![], 0));
+    }
+
+    proptest! {
+        #[test]
+        fn a_torn_end_costs_only_the_torn_record(cut in any::<prop::sample::Index>()) {
+            let bytes = file();
+            let at = cut.index(bytes.len());
+            let (read, good) = read_all(&bytes[..at]);
+            prop_assert!(good <= at as u64);
+            prop_assert_eq!(&read[..], &entries()[..read.len()]);
+            let whole: usize = entries().iter().scan(0, |sum, e| { *sum += e.encode().len(); Some(*sum) }).filter(|end| *end <= at).count();
+            prop_assert_eq!(read.len(), whole);
+        }
+
+        #[test]
+        fn a_flipped_bit_is_never_believed(at in any::<prop::sample::Index>(), bit in 0_u8..8) {
+            let mut bytes = file();
+            let at = at.index(bytes.len());
+            bytes[at] ^= 1 << bit;
+            let (read, good) = read_all(&bytes);
+            prop_assert!(good <= at as u64);
+            prop_assert_eq!(&read[..], &entries()[..read.len()]);
+        }
+
+        #[test]
+        fn no_bytes_at_all_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let _ = read_all(&bytes);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Room on the disk: looked for, and taken, before the first byte moves (design 3.13).
+//!
+//! Space is taken beyond the file's end, without making the file longer, so that its length still tells the bytes held.
+
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::core::failure::LocalFault;
+use crate::io::part::fault::{on, write_fault};
+use crate::io::part::gather::STRIDE;
+
+/// What `st_blocks` counts in.
+const SECTOR: u64 = 512;
+
+/// Did the file get blocks beyond its end?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// It did; they go back when the file is cut to its length.
+    Taken,
+    /// Nothing was needed, or the file system cannot.
+    Nothing,
+}
+
+/// Makes sure that a file which holds `held` bytes can grow to `total`.
+pub(super) fn reserve(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
+    let allocated = file.metadata().map_err(on("examine", path))?.blocks().saturating_mul(SECTOR);
+    let needed = total.saturating_sub(allocated.max(held));
+    if needed == 0 {
+        return Ok(Ahead::Nothing);
+    }
+    match free(file) {
+        Some(free) if free < needed => Err(too_little(path, needed, free)),
+        // Less than one write: nothing to gain.
+        _ if needed < STRIDE => Ok(Ahead::Nothing),
+        _ => allocate(file, path, held, total),
+    }
+}
+
+/// Bytes that this user may still write; `None` where the file system does not say.
+fn free(file: &File) -> Option<u64> {
+    let told = rustix::fs::fstatvfs(file).ok().filter(|v| v.f_blocks > 0)?;
+    Some(told.f_bavail.saturating_mul(told.f_frsize))
+}
+
+#[cfg(target_os = "linux")]
+fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
+    use rustix::fs::FallocateFlags;
+    use rustix::io::Errno;
+    if is_memory(file) {
+        return Ok(Ahead::Nothing);
+    }
+    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, held, total.saturating_sub(held)) {
+        Ok(()) => Ok(Ahead::Taken),
+        Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {
+            // Half of it may have been taken.
+            let _ = file.set_len(held);
+            Err(write_fault(path, total.saturating_sub(held), &e.into()))
+        }
+        Err(e @ Errno::FBIG) => Err(on("reserve room for", path)(e.into())),
+        Err(_) => Ok(Ahead::Nothing),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allocate(_: &File, _: &Path, _: u64, _: u64) -> Result<Ahead, LocalFault> {
+    Ok(Ahead::Nothing)
+}
+
+/// A file system in memory: pages taken ahead cost the time of a write and gain nothing.
+#[cfg(target_os = "linux")]
+fn is_memory(file: &File) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    #[allow(clippy::unnecessary_cast, reason = "the type of the field differs between machines")]
+    rustix::fs::fstatfs(file).is_ok_and(|fs| [TMPFS, RAMFS].contains(&(fs.f_type as i64)))
+}
+
+fn too_little(path: &Path, needed: u64, free: u64) -> LocalFault {
+    let detail = format!("{needed} more bytes are needed and {free} are free; the part file is kept");
+    LocalFault::DiskFull { path: path.display().to_string(), detail }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_taken_without_making_the_file_longer() {
+        let file = tempfile::tempfile().expect("a file");
+        let ahead = reserve(&file, Path::new("x"), 0, 1 << 20).expect("a mebibyte");
+        let meta = file.metadata().expect("metadata");
+        assert_eq!(meta.len(), 0);
+        assert_eq!(ahead == Ahead::Taken, meta.blocks() > 0);
+    }
+
+    #[test]
+    fn what_cannot_fit_is_told_before_a_byte_moves() {
+        let file = tempfile::tempfile().expect("a file");
+        let fault = reserve(&file, Path::new("huge.iso"), 0, 1 << 60).expect_err("an exbibyte");
+        let LocalFault::DiskFull { path, detail } = fault else { panic!("{fault}") };
+        assert_eq!(path, "huge.iso");
+        assert!(detail.starts_with(&format!("{} more bytes are needed", 1_u64 << 60)), "{detail}");
+    }
+}

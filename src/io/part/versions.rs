@@ -1,0 +1,140 @@
+//! Drafts change places: a cut back to bytes that agree, a rival beside the part, one in place of the other.
+//!
+//! These steps are rare and wait for whatever is being flushed. Each leaves a state that the rules of `open` read right,
+//! wherever it is interrupted.
+
+use std::io::{self, Read as _, Seek as _};
+
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::Place;
+use crate::core::range::Length;
+use crate::io::part::draft::Draft;
+use crate::io::part::fault::{on, unlink, write_fault};
+use crate::io::part::flush::lock;
+use crate::io::part::hasher::Hasher;
+use crate::io::part::publish::{Clobber, durable};
+use crate::io::part::record::{Claim, Entry};
+use crate::io::part::take::{Standing, Taken, take};
+use crate::io::part::{PartStore, SyncMode};
+
+impl PartStore {
+    /// Cuts a draft to its first `to` bytes; one that holds no more stays as it is.
+    ///
+    /// # Errors
+    /// [`LocalFault::Io`].
+    pub fn cut(&mut self, place: Place, to: Length) -> Result<(), LocalFault> {
+        self.settle(place)?;
+        if self.held(place) <= to {
+            return Ok(());
+        }
+        // First the word, then the deed: a file longer than the journal says is harmless, the other way round is not.
+        let inode = self.draft_mut(place)?.inode;
+        self.record(&[Entry::Claim(place, Claim { held: to.0, flushed: false, inode })])?;
+        let spec = self.spec.clone();
+        let draft = self.draft_mut(place)?;
+        draft.hasher = None;
+        draft.cut(to.0)?;
+        draft.hasher = Self::new_run(&spec, draft).map(Hasher::new);
+        Ok(())
+    }
+
+    /// Begins the rival, in place of an older one, with a copy of the part's first `at` bytes (all, where it holds fewer).
+    ///
+    /// # Errors
+    /// [`LocalFault::DiskFull`] where there is no room for two; the part is untouched.
+    pub fn fork(&mut self, at: Length) -> Result<(), LocalFault> {
+        let at = self.settle(Place::Part)?.min(at);
+        self.drop_rival()?;
+        let path = self.names.rival.clone();
+        let taken = take(&path, Standing::Orphan, &mut Vec::new())?;
+        if let Err(e) = copy_start(&self.part, &taken, at.0) {
+            unlink(&path)?;
+            return Err(write_fault(&path, at.0, &e));
+        }
+        let mut rival = Draft::new(Taken { length: at.0, ..taken }, path, at.0)?;
+        rival.hasher = Self::new_run(&self.spec, &rival).map(Hasher::new);
+        self.record(&begun(Place::Rival, at.0, SyncMode::None, rival.inode))?;
+        self.rival = Some(rival);
+        Ok(())
+    }
+
+    /// The rival takes the part's place; the part's bytes are gone. Without a rival, nothing happens.
+    ///
+    /// # Errors
+    /// [`LocalFault::Io`].
+    pub fn promote(&mut self) -> Result<(), LocalFault> {
+        if self.rival.is_none() {
+            return Ok(());
+        }
+        self.settle(Place::Rival)?;
+        self.flusher.wait()?;
+        let Some(mut rival) = self.rival.take() else { return Ok(()) };
+        let sync = self.spec.sync;
+        let mut words = begun(Place::Part, rival.held(), sync, rival.inode).to_vec();
+        words.extend(begun(Place::Rival, 0, sync, 0));
+        if sync == SyncMode::Full {
+            // Flushed whole, so that even what the journal says of the old part is true of the new one until it says more.
+            rival.file.sync_data().map_err(on("flush", &rival.path))?;
+        } else {
+            self.record(&words)?;
+        }
+        durable::publish(&self.names.rival, &self.names.part, Clobber::Replace)?;
+        if sync == SyncMode::Full {
+            durable::sync_dir(self.names.folder())?;
+            self.record(&words)?;
+        }
+        rival.path.clone_from(&self.names.part);
+        self.part = rival;
+        Ok(())
+    }
+
+    /// The rival goes; without one, nothing happens.
+    ///
+    /// # Errors
+    /// [`LocalFault::Io`].
+    pub fn drop_rival(&mut self) -> Result<(), LocalFault> {
+        if self.rival.take().is_some() {
+            unlink(&self.names.rival)?;
+            self.record(&begun(Place::Rival, 0, SyncMode::None, 0))?;
+        }
+        Ok(())
+    }
+
+    /// Everything goes at once, drafts and journal: the bytes are wrong, or nobody wants them.
+    ///
+    /// # Errors
+    /// [`LocalFault::Io`].
+    pub fn discard(mut self) -> Result<(), LocalFault> {
+        // What a checkpoint met is of no interest any more.
+        let _ = self.flusher.wait();
+        unlink(&self.names.part)?;
+        unlink(&self.names.rival)?;
+        unlink(&self.names.journal)
+    }
+
+    /// Writes records, after any that a checkpoint is still about to write, and flushes them.
+    fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.flusher.wait()?;
+        self.mark_journal()?;
+        let mut journal = lock(&self.journal);
+        journal.append(entries)?;
+        match self.spec.sync {
+            SyncMode::Full => journal.flush(),
+            SyncMode::None => Ok(()),
+        }
+    }
+}
+
+/// A draft that has nothing to do with what was said of its place before.
+fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
+    let nothing = Claim { held: 0, flushed: true, inode };
+    [Entry::Claim(place, nothing), Entry::Claim(place, Claim { held, flushed: sync == SyncMode::Full, inode })]
+}
+
+/// Copies the first `at` bytes; the kernel shares them instead where the file system can.
+fn copy_start(part: &Draft, rival: &Taken, at: u64) -> io::Result<()> {
+    let mut from = &*part.file;
+    from.rewind()?;
+    let copied = io::copy(&mut from.take(at), &mut &rival.file)?;
+    if copied == at { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}

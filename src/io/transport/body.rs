@@ -1,0 +1,108 @@
+//! An answer: its head, and its body as hyper's own chunks.
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
+
+use super::explain;
+use crate::core::failure::Failure;
+use crate::core::file_xfer::Framing;
+use crate::core::range::Length;
+use crate::core::time::Delay;
+
+/// An answer whose head is here and whose body is not read yet.
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The fields of the head.
+    pub headers: HeaderMap,
+    /// How the end of the body will be known.
+    pub framing: Framing,
+    /// On which connection it came.
+    pub connection: Connection,
+    /// The body.
+    pub body: Body,
+}
+
+/// On which connection an answer came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// One made for this request.
+    Fresh,
+    /// One that an earlier request had used.
+    Reused,
+}
+
+/// The body of an answer. Dropping it ends the exchange at once.
+pub struct Body {
+    response: reqwest::Response,
+    framing: Framing,
+}
+
+impl Answer {
+    pub(super) fn new(mut response: reqwest::Response, connection: Connection) -> Self {
+        let headers = std::mem::take(response.headers_mut());
+        let framing = framing_of(&headers, response.version());
+        Self { status: response.status().as_u16(), headers, framing, connection, body: Body { response, framing } }
+    }
+}
+
+impl Body {
+    /// The next piece as it came off the connection, not copied; `None` at the end. Cancel-safe: a future that is
+    /// dropped loses no byte.
+    ///
+    /// # Errors
+    /// [`Failure::Cut`] where the body broke off; [`super::ended_short`] tells whether it was short of its length.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
+        self.response.chunk().await.map_err(|e| explain::in_body(e, self.framing))
+    }
+
+    /// Reads a small body that nobody wants (of a redirect, of an error) to its end, so that the connection can be
+    /// used again; gives up, and the connection with it, beyond `most` bytes or `patience`.
+    pub async fn discard(mut self, most: Length, patience: Delay) {
+        if let Framing::Length(length) = self.framing
+            && length > most
+        {
+            return;
+        }
+        let read = async {
+            let mut seen = Length::ZERO;
+            while let Ok(Some(chunk)) = self.chunk().await {
+                seen = seen + Length(chunk.len() as u64);
+                if seen > most {
+                    return;
+                }
+            }
+        };
+        // Too slow is as good as too long: nothing is owed to anybody.
+        let _ = tokio::time::timeout(patience.as_std(), read).await;
+    }
+}
+
+fn framing_of(headers: &HeaderMap, version: http::Version) -> Framing {
+    if headers.contains_key(TRANSFER_ENCODING) && version == http::Version::HTTP_11 {
+        return Framing::Marked;
+    }
+    let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
+    match length {
+        Some(length) => Framing::Length(Length(length)),
+        None if version >= http::Version::HTTP_2 => Framing::Marked,
+        None => Framing::Close,
+    }
+}
+
+impl std::fmt::Debug for Answer {
+    /// Without the fields, which may hold cookies.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("framing", &self.framing)
+            .field("connection", &self.connection)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Body").field("framing", &self.framing).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,101 @@
+//! The shared brake of `--limit-rate`: the pacer with a clock and a queue.
+
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::core::pacer::{Grant, Pacer};
+use crate::io::clock::Clock;
+
+/// One limit for all who hold a clone of it, on whatever thread: first come, first served.
+#[derive(Clone, Debug)]
+pub struct Throttle(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    clock: Clock,
+    pacer: Mutex<Pacer>,
+    /// Who waits for bytes holds this, so that a large wish is not overtaken for ever by small ones.
+    turn: tokio::sync::Mutex<()>,
+    changed: Notify,
+}
+
+/// Did taking bytes cost time?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brake {
+    /// No: nobody waited.
+    Free,
+    /// Yes: the stall rule should be told ([`crate::core::pacer::StallMeter::excuse`]).
+    Waited,
+}
+
+impl Throttle {
+    /// A limit in bytes per second, or none.
+    pub fn new(rate: Option<NonZeroU64>, clock: Clock) -> Self {
+        let pacer = Mutex::new(Pacer::new(rate, clock.now().mono));
+        Self(Arc::new(Inner { clock, pacer, turn: tokio::sync::Mutex::new(()), changed: Notify::new() }))
+    }
+
+    /// Another limit, which holds at once, for those who wait as well.
+    pub fn set_rate(&self, rate: Option<NonZeroU64>) {
+        let now = self.0.clock.now().mono;
+        self.with_pacer(|pacer| pacer.set_rate(now, rate));
+        self.0.changed.notify_waiters();
+    }
+
+    /// Waits until `bytes` may pass. Call it with what came, before asking for more. Dropping the future takes nothing.
+    pub async fn pass(&self, bytes: u64) -> Brake {
+        if self.with_pacer(|pacer| pacer.rate().is_none()) {
+            return Brake::Free;
+        }
+        let (_turn, mut brake) = match self.0.turn.try_lock() {
+            Ok(turn) => (turn, Brake::Free),
+            Err(_) => (self.0.turn.lock().await, Brake::Waited),
+        };
+        loop {
+            let changed = self.0.changed.notified();
+            let now = self.0.clock.now().mono;
+            let Grant::Wait(delay) = self.with_pacer(|pacer| pacer.take(now, bytes)) else { return brake };
+            brake = Brake::Waited;
+            tokio::select! {
+                () = tokio::time::sleep(delay.as_std()) => {}
+                () = changed => {}
+            }
+        }
+    }
+
+    fn with_pacer<T>(&self, look: impl FnOnce(&mut Pacer) -> T) -> T {
+        look(&mut self.0.pacer.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::time::Delay;
+
+    #[tokio::test]
+    async fn bytes_pass_at_the_rate_and_not_before() {
+        let clock = Clock::system();
+        let throttle = Throttle::new(NonZeroU64::new(100_000), clock.clone());
+        let start = clock.now().mono;
+        assert_eq!(throttle.pass(10_000).await, Brake::Free);
+        assert_eq!(throttle.pass(10_000).await, Brake::Waited);
+        assert!(clock.now().mono.since(start) >= Delay::from_millis(95), "10 kB at 100 kB/s after a burst of as much");
+    }
+
+    #[tokio::test]
+    async fn lifting_the_limit_frees_who_waits() {
+        let throttle = Throttle::new(NonZeroU64::new(1), Clock::system());
+        assert_eq!(throttle.pass(1 << 20).await, Brake::Free, "the burst lets one large piece through");
+        let waiting = {
+            let throttle = throttle.clone();
+            tokio::spawn(async move { throttle.pass(1).await })
+        };
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        assert!(!waiting.is_finished(), "a million seconds of debt are not over yet");
+        throttle.set_rate(None);
+        assert_eq!(waiting.await.unwrap(), Brake::Waited);
+    }
+}

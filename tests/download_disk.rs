@@ -1,0 +1,190 @@
+//! Trouble on this machine: no room, no permission, something else where the file should go (design 3.9, 3.13, 4).
+
+mod support;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use support::same_file;
+use support::{End, Reply, Rig, Served, World, noise, skipped};
+
+const MB: usize = 1 << 20;
+const NO_ROOM: [&str; 3] = ["space", "disk full", "no room"];
+
+/// A small file system of its own, unmounted when this is dropped.
+struct Small(PathBuf);
+
+impl Small {
+    /// `None`, noted as a skip, where mounting is not allowed.
+    fn mount(test: &str, at: PathBuf, options: &str) -> Option<Self> {
+        let mounted = mount(&["-t", "tmpfs", "-o", options, "tmpfs"], &at);
+        if !mounted {
+            skipped(test, "mounting a small tmpfs needs root");
+        }
+        mounted.then_some(Self(at))
+    }
+    fn remount(&self, options: &str) {
+        assert!(mount(&["-o", &format!("remount,{options}")], &self.0));
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+fn mount(arguments: &[&str], at: &Path) -> bool {
+    Command::new("mount").args(arguments).arg(at).output().is_ok_and(|o| o.status.success())
+}
+
+fn right(data: &Arc<Vec<u8>>) -> Rig {
+    let served = Served::new(data);
+    Rig::start(move |a| served.reply(a))
+}
+
+#[test]
+fn a_file_larger_than_the_free_space_is_refused_before_its_bytes_come() {
+    let (w, data) = (World::new(), noise(130, 5 * MB));
+    let Some(small) = Small::mount("a_file_larger_than_the_free_space", w.folder("small"), "size=2m") else { return };
+    let rig = right(&data);
+    let out = small.0.join("f.bin");
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
+    px().run().exits(5).says(&NO_ROOM);
+    assert!(!out.exists());
+    assert!(rig.sent() < 3 * MB as u64, "{} bytes were taken", rig.sent());
+    small.remount("size=12m");
+    px().run().exits(0);
+    same_file(&out, &data);
+}
+
+#[test]
+fn a_disk_that_fills_on_the_way_is_no_retry_and_costs_no_byte() {
+    let (w, data) = (World::new(), noise(131, 4 * MB));
+    let Some(small) = Small::mount("a_disk_that_fills_on_the_way", w.folder("small"), "size=2m") else { return };
+    let body = Arc::clone(&data);
+    // Without a length, nothing can be checked beforehand.
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| match a.range() {
+        None => Reply::status(200).header("ETag", "\"one\"").body(&body, 0..4 * MB).chunked(),
+        Some(_) => served.reply(a),
+    });
+    let out = small.0.join("f.bin");
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
+    px().run().exits(5).says(&NO_ROOM);
+    let listed = w.list(&[]);
+    assert_eq!(listed[0]["num_retries"], 0, "{listed:?}");
+    small.remount("size=16m");
+    let before = rig.count();
+    px().run().exits(0);
+    same_file(&out, &data);
+    assert!(rig.asked()[before].from() > MB, "begun again from {}", rig.asked()[before].from());
+}
+
+#[test]
+fn an_endless_body_ends_with_the_disk() {
+    let w = World::new();
+    let Some(small) = Small::mount("an_endless_body_ends_with_the_disk", w.folder("small"), "size=3m") else { return };
+    let data = noise(132, 64 * MB);
+    let rig = Rig::start(move |_| Reply::status(200).body(&data, 0..data.len()).chunked_without_end().then(End::Hang));
+    w.download(&rig.url("/f")).out(Some(small.0.join("f"))).run().exits(5).says(&NO_ROOM);
+}
+
+#[test]
+fn a_full_disk_under_the_state_file_is_local_trouble_that_names_it() {
+    let (mut w, data) = (World::new(), noise(133, 300_000));
+    let Some(small) = Small::mount("a_full_disk_under_the_state_file", w.folder("small"), "size=64k") else { return };
+    while fs::write(small.0.join(format!("filler-{}", fs::read_dir(&small.0).unwrap().count())), [1; 4096]).is_ok() {}
+    w.state = small.0.join("client_state.xml");
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| if a.n == 0 { Reply::status(503) } else { served.reply(a) });
+    w.download(&rig.url("/f")).arg("--once").run().exits(5).says(&["client_state"]);
+    small.remount("size=1m");
+    w.download(&rig.url("/f")).run().exits(0);
+    w.holds(&data);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let (w, data) = (World::new(), noise(134, 9_000));
+    let rig = right(&data);
+    fs::write(w.path("plain"), "").unwrap();
+    w.download(&rig.url("/f")).out(Some(w.path("plain/out"))).run().complains_in_one_line(5, "plain");
+    let Some(small) = Small::mount("a_folder_that_cannot_be_written", w.folder("small"), "size=1m,ro") else { return };
+    w.download(&rig.url("/f")).out(Some(small.0.join("out"))).run().complains_in_one_line(5, "small");
+}
+
+#[test]
+fn a_target_that_is_no_regular_file_is_wrong_use() {
+    let (w, data) = (World::new(), noise(135, 9_000));
+    let rig = right(&data);
+    let folder = w.folder("folder");
+    w.download(&rig.url("/f")).out(Some(folder.clone())).run().complains_in_one_line(2, "folder");
+    w.download(&rig.url("/f"))
+        .out(Some("/dev/null".into()))
+        .arg("--overwrite")
+        .run()
+        .complains_in_one_line(2, "/dev/null");
+    let pipe = w.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    w.download(&rig.url("/f")).out(Some(pipe)).run().complains_in_one_line(2, "pipe");
+    assert!(folder.is_dir() && fs::read_dir(folder).unwrap().count() == 0);
+    assert_eq!(rig.count(), 0, "a request was sent");
+}
+
+#[test]
+fn a_link_at_the_target_is_not_written_through() {
+    for overwrite in [false, true] {
+        let (w, data) = (World::new(), noise(136, 90_000));
+        let victim = w.path("victim");
+        fs::write(&victim, "keep me\n").unwrap();
+        symlink(&victim, &w.out).unwrap();
+        let px = w.download(&right(&data).url("/f")).give_up("2s");
+        let ran = if overwrite { px.arg("--overwrite") } else { px }.run();
+        same_file(&victim, b"keep me\n");
+        if ran.succeeded() {
+            assert!(!fs::symlink_metadata(&w.out).unwrap().is_symlink());
+            w.holds(&data);
+        } else {
+            ran.exits_one_of(&[2, 3, 5]).says(&["out.bin"]);
+        }
+    }
+}
+
+#[test]
+fn a_link_planted_as_the_part_file_is_not_written_through() {
+    for hard in [false, true] {
+        let (w, data) = (World::new(), noise(137, 2 * MB));
+        let served = Served::new(&data);
+        let rig = Rig::start(move |a| if a.n == 0 { served.reply(a).cut(MB, End::Hang) } else { served.reply(a) });
+        w.download(&rig.url("/f")).start().kill_when(|| rig.has_sent(MB));
+        let victim = w.path("victim");
+        fs::write(&victim, noise(138, MB).as_slice()).unwrap();
+        fs::remove_file(w.part()).unwrap();
+        if hard {
+            fs::hard_link(&victim, w.part()).unwrap()
+        } else {
+            symlink(&victim, w.part()).unwrap()
+        }
+        let ran = w.download(&rig.url("/f")).run();
+        same_file(&victim, &noise(138, MB));
+        if ran.succeeded() {
+            assert_ne!(fs::symlink_metadata(&w.out).unwrap().ino(), fs::metadata(&victim).unwrap().ino());
+            w.holds(&data);
+        } else {
+            ran.exits_one_of(&[3, 5]).says(&["persxfer-part"]);
+        }
+    }
+}
+
+#[test]
+fn a_state_file_that_cannot_be_written_is_named_before_anything_is_fetched() {
+    let (mut w, data) = (World::new(), noise(139, 9_000));
+    let rig = right(&data);
+    fs::write(w.path("plain"), "").unwrap();
+    w.state = w.path("plain/client_state.xml");
+    w.download(&rig.url("/f")).run().exits(5).says(&["plain"]);
+}
