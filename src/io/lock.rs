@@ -1,1 +1,125 @@
-//! lock
+//! Advisory locks on files, with the holder's process id in the file for messages.
+//!
+//! The system's lock is what counts (`flock`): it ends with the process, however that ends. The id is only told to people.
+//! A lock file stays when it is released; removing it would let two processes hold two files of one name.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::core::failure::LocalFault;
+use crate::core::time::Delay;
+use crate::io::durable::{PRIVATE, local_fault};
+
+/// The first pause between two tries; each is twice as long as the one before.
+const FIRST_PAUSE: Delay = Delay::from_millis(1);
+/// The longest pause between two tries.
+const LONGEST_PAUSE: Delay = Delay::from_millis(50);
+/// A process id has at most so many digits; more is no process id.
+const ID_DIGITS: u64 = 20;
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+impl Lock {
+    /// Takes the lock, trying for as long as `patience`; zero tries once. Blocks the thread meanwhile.
+    ///
+    /// # Errors
+    /// [`LocalFault::InUse`] with the holder where somebody else has it; else what the system said.
+    pub fn acquire(path: &Path, patience: Delay) -> Result<Self, LocalFault> {
+        let mut file = open(path)?;
+        let (mut waited, mut pause) = (Delay::ZERO, FIRST_PAUSE);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self::held(file)),
+                Err(TryLockError::Error(error)) => return Err(local_fault("lock", path, &error)),
+                Err(TryLockError::WouldBlock) if waited >= patience => return Err(in_use(path, &mut file)),
+                Err(TryLockError::WouldBlock) => std::thread::sleep(pause.as_std()),
+            }
+            waited = waited.saturating_add(pause);
+            pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+    }
+
+    fn held(file: File) -> Self {
+        let mut lock = Self { file };
+        // For messages only: a disk too full for it must not stop anything.
+        let _ = lock.file.set_len(0).and_then(|()| write!(lock.file, "{}", std::process::id()));
+        lock
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The lock itself ends with the file.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// The lock file that belongs to a state file: `client_state.lock`.
+pub fn lock_path(state_file: &Path) -> PathBuf {
+    state_file.with_extension("lock")
+}
+
+fn open(path: &Path) -> Result<File, LocalFault> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options.open(path).map_err(|error| local_fault("open the lock", path, &error))
+}
+
+fn in_use(path: &Path, file: &mut File) -> LocalFault {
+    LocalFault::InUse { path: path.display().to_string(), holder: holder(file).unwrap_or_else(|| "another".to_owned()) }
+}
+
+fn holder(file: &mut File) -> Option<String> {
+    let mut text = String::new();
+    file.rewind().ok()?;
+    file.take(ID_DIGITS).read_to_string(&mut text).ok()?;
+    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lock_names_its_holder() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("s.lock");
+        let held = Lock::acquire(&path, Delay::ZERO).expect("free");
+        let second = Lock::acquire(&path, Delay::from_millis(3)).expect_err("held");
+        let holder = std::process::id().to_string();
+        assert_eq!(second, LocalFault::InUse { path: path.display().to_string(), holder });
+        drop(held);
+        Lock::acquire(&path, Delay::ZERO).expect("free again");
+    }
+
+    #[test]
+    fn a_lock_is_waited_for() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("s.lock");
+        let held = Lock::acquire(&path, Delay::ZERO).expect("free");
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| Lock::acquire(&path, Delay::from_secs(60)).map(drop));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            drop(held);
+            assert_eq!(waiter.join().expect("no panic"), Ok(()));
+        });
+    }
+
+    #[test]
+    fn a_link_is_no_lock() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("s.lock");
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).expect("linked");
+        assert!(matches!(Lock::acquire(&path, Delay::ZERO), Err(LocalFault::Io { .. })));
+        assert_eq!(lock_path(Path::new("/a/client_state.xml")), Path::new("/a/client_state.lock"));
+    }
+}

@@ -44,16 +44,9 @@ pub(crate) enum BookError {
         /// The file.
         path: PathBuf,
     },
-    /// The system refuses.
-    #[error("cannot {doing} {}: {detail}", path.display())]
-    Io {
-        /// A verb.
-        doing: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        detail: String,
-    },
+    /// Anything else.
+    #[error(transparent)]
+    Unusable(StateError),
 }
 
 fn first(damage: &[Warning]) -> String {
@@ -96,6 +89,11 @@ impl StateBook {
     pub(crate) fn at(path: &Path) -> Self {
         Self { path: path.to_owned(), file: StateFile::at(path) }
     }
+
+    /// What loading met, told with its place already.
+    fn warning(&self, text: String) -> Warning {
+        Warning { file: self.path.clone(), at: None, text }
+    }
 }
 
 impl Book for StateBook {
@@ -104,7 +102,7 @@ impl Book for StateBook {
     }
     fn load(&self) -> Result<Contents, BookError> {
         let loaded = self.file.load()?;
-        Ok(Contents { records: loaded.document.transfers().collect(), warnings: Vec::new() })
+        Ok(Contents { records: loaded.document.transfers().collect(), warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect() })
     }
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
         Ok(self.file.commit(|document| ids.iter().for_each(|id| _ = document.remove(*id)))?)
@@ -119,6 +117,14 @@ impl Book for StateBook {
 
 impl From<StateError> for BookError {
     fn from(error: StateError) -> Self {
-        Self::Io { doing: "read", path: PathBuf::new(), detail: error.to_string() }
+        match error {
+            StateError::Damaged { path, damage } => {
+                let at = Some((damage.line as usize, damage.column as usize));
+                let warning = Warning { file: path.clone(), at, text: damage.to_string() };
+                Self::Damaged { path, damage: vec![warning] }
+            }
+            StateError::Foreign { path } => Self::Foreign { path },
+            other => Self::Unusable(other),
+        }
     }
 }

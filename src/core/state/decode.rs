@@ -191,6 +191,7 @@ pub(super) fn count(element: Option<&Element<'_>>, name: &str) -> u32 {
     element.and_then(|e| e.child(name)).and_then(|e| scalar::count(&e.text())).unwrap_or(0)
 }
 
-fn span(element: Option<&Element<'_>>, name: &str) -> Delay {
+/// The span in a child; none where there is none.
+pub(super) fn span(element: Option<&Element<'_>>, name: &str) -> Delay {
     element.and_then(|e| e.child(name)).and_then(|e| scalar::span(&e.text())).unwrap_or_default()
 }

@@ -79,9 +79,9 @@ fn ours(record: &Record) -> Vec<Node> {
         nodes.extend(six_apart(record));
     }
     nodes.extend(positive("sessions", record.sessions));
+    nodes.extend((record.progress_mark > Length::ZERO).then(|| Node::plain("progress_mark", record.progress_mark)));
     nodes.extend(record.mirrors.iter().enumerate().filter_map(|(i, m)| mirror(i, m)));
-    let backoff = backoff::encode(&record.backoff);
-    nodes.extend((!backoff.is_empty()).then(|| Node::parent("backoff", Shape::Backoff, backoff)));
+    nodes.extend(backoff::element(&record.backoff));
     nodes.extend((record.patience_used > Delay::ZERO).then(|| Node::plain("patience_used", record.patience_used)));
     nodes.extend(record.patience_at.map(|t| Node::plain("patience_at", t)));
     nodes.extend(dossier::encode(&record.dossier));

@@ -1,15 +1,16 @@
 //! Hosts that back off as a whole, in the file's own `<persxfer>` element: one `<host>` each.
 
+use super::decode::{count, text, time};
 use super::node::Node;
-use super::scalar;
 use super::shape::Shape;
 use super::tree::Element;
-use super::words;
+use super::{backoff, words};
+use crate::core::backoff::Backoff;
 use crate::core::pers_xfer::record::Direction;
 use crate::core::time::Epoch;
 
 /// A host that failed, in one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct HostRecord {
     /// The origin as text, `https://example.org:8443`.
     pub origin: String,
@@ -17,31 +18,37 @@ pub struct HostRecord {
     pub direction: Direction,
     /// Failures of the host in a row.
     pub failures: u32,
-    /// It is not asked before this moment.
-    pub until: Epoch,
+    /// How far its backoff has gone.
+    pub backoff: Backoff,
+    /// It backs off until then; `None` where it does not.
+    pub closed_until: Option<Epoch>,
+    /// It asked us to wait until then.
+    pub not_before: Option<Epoch>,
 }
 
 /// The `<host>` element of a host.
 pub(super) fn encode(host: &HostRecord) -> Node {
-    Node::parent(
-        "host",
-        Shape::Host,
-        vec![
-            Node::text("origin", &host.origin),
-            Node::plain("direction", words::direction(host.direction)),
-            Node::plain("failures", host.failures),
-            Node::plain("until", host.until),
-        ],
-    )
+    let mut nodes = vec![
+        Node::text("origin", &host.origin),
+        Node::plain("direction", words::direction(host.direction)),
+        Node::plain("failures", host.failures),
+    ];
+    nodes.extend(backoff::element(&host.backoff));
+    nodes.extend(host.closed_until.map(|t| Node::plain("closed_until", t)));
+    nodes.extend(host.not_before.map(|t| Node::plain("not_before", t)));
+    Node::parent("host", Shape::Host, nodes)
 }
 
 /// The host of a `<host>` element; `None` where it names none.
 pub(super) fn decode(element: &Element<'_>) -> Option<HostRecord> {
-    let text = |name: &str| element.child(name).map(|e| e.text());
     Some(HostRecord {
-        origin: element.child("origin").map(scalar::text)?,
-        direction: text("direction").and_then(|t| words::read_direction(&t)).unwrap_or(Direction::Download),
-        failures: text("failures").and_then(|t| scalar::count(&t)).unwrap_or(0),
-        until: text("until").and_then(|t| scalar::time(&t)).unwrap_or_default(),
+        origin: text(element, "origin")?,
+        direction: text(element, "direction")
+            .and_then(|word| words::read_direction(&word))
+            .unwrap_or(Direction::Download),
+        failures: count(Some(element), "failures"),
+        backoff: element.child("backoff").map_or_else(Backoff::default, backoff::decode),
+        closed_until: time(Some(element), "closed_until"),
+        not_before: time(Some(element), "not_before"),
     })
 }

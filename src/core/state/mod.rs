@@ -16,6 +16,7 @@ mod encode;
 mod hosts;
 mod index;
 mod node;
+mod read;
 mod scalar;
 mod scan;
 mod shape;

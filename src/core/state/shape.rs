@@ -70,6 +70,7 @@ const OURS: &[&str] = &[
     "time_so_far",
     "last_bytes_xferred",
     "sessions",
+    "progress_mark",
     "mirror",
     "backoff",
     "patience_used",
@@ -84,8 +85,9 @@ const NUMBERS: &[&str] = &[
     "format",
     "generation",
     "failures",
-    "until",
+    "closed_until",
     "sessions",
+    "progress_mark",
     "position",
     "missing_passes",
     "corrupt_fetches",
@@ -93,6 +95,7 @@ const NUMBERS: &[&str] = &[
     "patience_used",
     "patience_at",
     "held",
+    "inode",
     "total",
     "last_modified",
     "date",
@@ -108,7 +111,7 @@ impl Shape {
     pub(super) const fn order(self) -> &'static [&'static str] {
         match self {
             Self::Top => &["format", "generation", "host"],
-            Self::Host => &["origin", "direction", "failures", "until"],
+            Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before"],
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
@@ -117,7 +120,7 @@ impl Shape {
             }
             Self::Backoff => backoff::ORDER,
             Self::Dossier => &["part", "rival", "origin_notes", "changes"],
-            Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "joints"],
+            Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"],
             Self::Validators => &["origin", "etag", "last_modified", "date"],
             Self::Origin => &["origin", "ranges", "if_range", "etags_lie"],
             Self::Failure => &["time", "url", "class", "held", "text"],
@@ -132,7 +135,7 @@ impl Shape {
             (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
             (Self::Record(_), "persxfer") => Some(Self::Ours),
             (Self::Ours, "mirror") => Some(Self::Mirror),
-            (Self::Ours, "backoff") => Some(Self::Backoff),
+            (Self::Ours | Self::Host, "backoff") => Some(Self::Backoff),
             (Self::Ours, "dossier") => Some(Self::Dossier),
             (Self::Ours, "failure") => Some(Self::Failure),
             (Self::Ours, "finished") => Some(Self::Finished),
@@ -177,5 +180,5 @@ pub(super) fn url_direction(element: &Element<'_>) -> Option<Direction> {
 
 /// This element of ours holds a number.
 pub(super) fn is_number(name: &str) -> bool {
-    NUMBERS.contains(&name)
+    NUMBERS.contains(&name) || backoff::ORDER.contains(&name)
 }

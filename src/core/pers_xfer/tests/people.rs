@@ -27,7 +27,7 @@ fn retry_cuts_a_backoff_short_and_counts_nothing() {
 fn retry_does_not_overrule_a_servers_retry_after() {
     let mut bench = running(1);
     bench.fails(later(503, 600));
-    assert_eq!(started(&bench.feed(Event::Retry)), []);
+    assert!(started(&bench.feed(Event::Retry)).is_empty());
     assert!(matches!(bench.machine.view(), View::RetryAfter { .. }));
     assert_eq!(bench.sleeps(), Delay::from_mins(10));
 }
@@ -98,7 +98,7 @@ fn suspended_over_a_restart_it_stays_so() {
     bench.feed(Event::Suspend);
     bench.restart_after(Delay::from_days(1));
     assert_eq!((bench.machine.view(), bench.wakes()), (View::Suspended, None));
-    assert_eq!(started(&bench.feed(Event::Retry)), [], "a retry does not resume");
+    assert!(started(&bench.feed(Event::Retry)).is_empty(), "a retry does not resume");
     assert_eq!(started(&bench.feed(Event::Resume)), [0]);
 }
 
@@ -109,7 +109,7 @@ fn a_wait_goes_on_where_it_was_suspended() {
     let due = bench.wakes();
     bench.feed(Event::Suspend);
     bench.secs(10);
-    assert_eq!(started(&bench.feed(Event::Resume)), []);
+    assert!(started(&bench.feed(Event::Resume)).is_empty());
     assert_eq!(bench.wakes(), due);
 }
 

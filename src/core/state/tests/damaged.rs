@@ -39,7 +39,7 @@ fn what_is_no_state_file_says_what_was_expected() {
 fn a_number_of_ours_that_is_none_is_damage() {
     let waiting = sample("waiting");
     let bad = waiting.replace("<held>20971520</held>\n                <total>", "<held>2097I520</held>\n<total>");
-    assert!(damage(&bad).starts_with("line 52, column 17: expected a number in <held>, found \"<held>2097I520<"));
+    assert!(damage(&bad).starts_with("line 57, column 17: expected a number in <held>, found \"<held>2097I520<"));
     let bad = waiting.replace("<generation>17</generation>", "<generation></generation>");
     assert!(damage(&bad).contains("a number in <generation>"));
     let bad = waiting.replace("<id>5be1f0a94c7d2e36</id>", "<id>5be1</id>");

@@ -62,6 +62,10 @@ fn delay() -> impl Strategy<Value = Delay> {
     prop_oneof![Just(0), 0_u64..100_000_000_000, any::<u64>()].prop_map(Delay::from_micros)
 }
 
+fn backoff() -> BoxedStrategy<Backoff> {
+    (0_u32..9, delay(), any::<u32>()).prop_map(|(n, previous, position)| Backoff { n, previous, position }).boxed()
+}
+
 fn length() -> impl Strategy<Value = Length> {
     prop_oneof![Just(0), 0_u64..1 << 40, any::<u64>()].prop_map(Length)
 }
@@ -105,15 +109,16 @@ fn validators() -> BoxedStrategy<Validators> {
 
 fn draft() -> BoxedStrategy<Draft> {
     let joints = prop::sample::select(vec![Joints::Length, Joints::Overlap, Joints::Validator]);
-    let words = (option::of(text()), option::of(text()));
+    let words = (option::of(text()), option::of(text()), option::of(any::<u64>()));
     (length(), option::of(length()), vec((origin(), validators()), 0..3), option::of(origin()), words, joints)
-        .prop_map(|(held, total, validators, last_origin, (content_type, coding), joints)| Draft {
+        .prop_map(|(held, total, validators, last_origin, (content_type, coding, inode), joints)| Draft {
             held,
             total,
             validators,
             last_origin,
             content_type,
             coding,
+            inode,
             joints,
         })
         .boxed()
@@ -164,7 +169,7 @@ fn record() -> impl Strategy<Value = Record> {
     let who = (any::<u64>(), text(), direction, option::of(path()), option::of(path()), vec(mirror(), 0..4));
     let what = (option::of(length()), option::of(length()), vec(digest(), 0..3), status(), dossier());
     let times = (boinc_time(), boinc_time(), delay(), delay(), option::of(time()));
-    let counts = (any::<u32>(), 0_u32..100, length());
+    let counts = (any::<u32>(), 0_u32..100, length(), backoff(), length());
     (who, what, times, counts, vec(past(), 0..4), option::of(finished())).prop_map(
         |(who, what, times, counts, history, finished)| Record {
             id: XferId(who.0),
@@ -183,8 +188,8 @@ fn record() -> impl Strategy<Value = Record> {
             next_request_time: times.1,
             time_so_far: times.2,
             confirmed: counts.2,
-            progress_mark: Length::ZERO,
-            backoff: Backoff::default(),
+            progress_mark: counts.4,
+            backoff: counts.3,
             patience_used: times.3,
             patience_at: times.4,
             dossier: what.4,

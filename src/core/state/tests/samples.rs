@@ -50,7 +50,7 @@ fn waiting_downloads() {
     assert_eq!(image.dossier.part.validators[0].1.etag.as_ref().map(|t| t.opaque.as_str()), Some("\"5f1-63a9c0\""));
     assert_eq!(image.dossier.origins[0].ranges, Ranges::Work);
     assert_eq!(image.history.len(), 2);
-    assert_eq!(read.hosts()[0].failures, 4);
+    assert_eq!(read.hosts()[0].closed_until, Some(Epoch::from_secs(1_767_226_800)));
     let notes = named(&read, "notes.txt");
     assert_eq!((notes.nbytes, notes.max_nbytes), (None, Some(Length(1 << 20))));
     assert_eq!((notes.digests.len(), notes.first_request_time), (1, None));
@@ -133,6 +133,17 @@ fn names_are_unique() {
     }
     assert_eq!(read.unique_name(" a\u{1}b\n"), "a_b");
     assert_eq!(read.unique_name(""), "unnamed");
+}
+
+#[test]
+fn a_record_put_as_it_was_is_no_change() {
+    let mut read = document(sample("waiting"));
+    let mut notes = named(&read, "notes.txt");
+    read.put(&notes);
+    assert!(!read.is_changed());
+    notes.num_retries += 1;
+    read.put(&notes);
+    assert!(read.is_changed());
 }
 
 #[test]

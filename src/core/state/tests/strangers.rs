@@ -47,7 +47,8 @@ fn hosts_keep_theirs() {
     let mut read = document(sample("future"));
     let mut hosts = read.hosts().to_vec();
     hosts.insert(0, HostRecord { origin: "http://new.example".to_owned(), ..hosts[0].clone() });
-    hosts[1].until = Epoch::from_secs(5);
+    hosts[1].closed_until = None;
+    hosts[1].not_before = Some(Epoch::from_secs(5));
     read.set_hosts(hosts.clone());
     assert!(read.is_changed());
     let rewritten = text_of(&read);

@@ -1,12 +1,12 @@
 //! Which secrets go where.
 
 use super::*;
-use crate::core::file_xfer::{Ask, Carry, Freshness, Unless};
+use crate::core::file_xfer::{Wanted, Ask, Carry, Freshness, Unless};
 use crate::core::range::Offset;
 use crate::core::time::Epoch;
 
 fn ask(at: &str, carry: Carry) -> Ask {
-    Ask { url: url(at), carry, from: None, if_range: None, unless: None, freshness: Freshness::CacheAllowed }
+    Ask { url: url(at), carry, range: None, if_range: None, unless: None, freshness: Freshness::CacheAllowed }
 }
 
 /// Fields of a request, in a session that began at `typed`, of a transfer whose first URL is at a.test.
@@ -116,7 +116,7 @@ fn netrc_and_cookie_files_speak_for_the_hosts_they_name() {
 #[test]
 fn what_the_session_asks_becomes_fields() {
     let mut request = ask("http://a.test/", Carry::Everything);
-    request.from = Some(Offset(65_536));
+    request.range = Some(Wanted { from: Offset(65_536), to: None });
     request.if_range = Some("\"tag\"".into());
     request.unless = Some(Unless::Match("\"old\"".into()));
     request.freshness = Freshness::NoCache;
@@ -127,7 +127,7 @@ fn what_the_session_asks_becomes_fields() {
     assert_eq!((value(&got, "cache-control"), value(&got, "pragma")), (Some("no-cache"), Some("no-cache")));
     assert_eq!(value(&got, "want-repr-digest"), None);
 
-    request.from = None;
+    request.range = None;
     request.unless = Some(Unless::ModifiedSince("Sun, 06 Nov 1994 08:49:37 GMT".into()));
     let typed = url("http://a.test/");
     let hop = Hop { ask: &request, typed: &typed, first_origin: &typed.origin(), want: WantDigest::Yes };
@@ -140,7 +140,7 @@ fn what_the_session_asks_becomes_fields() {
 #[test]
 fn a_damaged_state_smuggles_no_header() {
     let mut request = ask("http://a.test/", Carry::Everything);
-    request.from = Some(Offset(1));
+    request.range = Some(Wanted { from: Offset(1), to: None });
     request.if_range = Some("\"a\"\r\nHost: evil".into());
     let got = fields(&Credentials::default(), "http://a.test/", &request);
     assert_eq!((value(&got, "range"), value(&got, "if-range")), (Some("bytes=1-"), None));
