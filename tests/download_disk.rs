@@ -81,7 +81,7 @@ fn a_disk_that_fills_on_the_way_is_no_retry_and_costs_no_byte() {
     let before = rig.count();
     px().run().exits(0);
     same_file(&out, &data);
-    assert!(rig.asked()[before].from() > MB, "begun again from {}", rig.asked()[before].from());
+    assert!(rig.resumed(before, MB), "begun again: {:?}", rig.froms());
 }
 
 #[test]
@@ -112,9 +112,9 @@ fn a_folder_that_cannot_be_written_is_named() {
     let (w, data) = (World::new(), noise(134, 9_000));
     let rig = right(&data);
     fs::write(w.path("plain"), "").unwrap();
-    w.download(&rig.url("/f")).out(Some(w.path("plain/out"))).run().complains_in_one_line(5, "plain");
+    w.download(&rig.url("/f")).out(Some(w.path("plain/out"))).arg("-q").run().complains_in_one_line(5, "plain");
     let Some(small) = Small::mount("a_folder_that_cannot_be_written", w.folder("small"), "size=1m,ro") else { return };
-    w.download(&rig.url("/f")).out(Some(small.0.join("out"))).run().complains_in_one_line(5, "small");
+    w.download(&rig.url("/f")).out(Some(small.0.join("out"))).arg("-q").run().complains_in_one_line(5, "small");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn wrong_use_is_one_status_and_names_the_thing() {
         (&["download", &url, "--checksum", "sha-3=00"], "sha-3"),
         (&["download", &url, "--checksum", "0123456789abcdef"], "0123456789abcdef"),
         (&["download", &url, "--give-up", "banana"], "banana"),
-        (&["download", &url, "--give-up", "-5s"], "-5s"),
+        (&["download", &url, "--give-up=-5s"], "-5s"),
         (&["download", &url, "--min-delay", "5 parsecs"], "5 parsecs"),
         (&["download", &url, "--min-delay", "2h", "--max-delay", "1h"], "delay"),
         (&["download", &url, "--limit-rate", "fast"], "fast"),

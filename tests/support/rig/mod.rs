@@ -106,6 +106,16 @@ impl Rig {
         lock(&self.inner.asked).clone()
     }
 
+    /// Did a request after the first `n` ask for the rest from beyond `offset`?
+    pub(crate) fn resumed(&self, n: usize, offset: usize) -> bool {
+        self.froms()[n..].iter().any(|from| *from > offset)
+    }
+
+    /// The first byte that each request asked for.
+    pub(crate) fn froms(&self) -> Vec<usize> {
+        self.asked().iter().map(Asked::from).collect()
+    }
+
     /// How many requests so far, HEAD left out.
     pub(crate) fn count(&self) -> usize {
         lock(&self.inner.asked).len()
