@@ -40,18 +40,7 @@ fn the_name_that_the_server_gives_is_taken() {
 #[test]
 fn hostile_names_stay_one_safe_component_in_the_folder() {
     let data = noise(121, 20_000);
-    let plain = [
-        "../../evil",
-        "..",
-        ".",
-        "",
-        "/etc/evil",
-        "a/../../evil",
-        "..\\..\\evil",
-        "~/evil",
-        "-rf",
-        ".hidden",
-    ];
+    let plain = ["../../evil", "..", ".", "", "/etc/evil", "a/../../evil", "..\\..\\evil", "~/evil", "-rf", ".hidden"];
     let coded = [
         "%2e%2e%2fevil",
         "a%00b",
