@@ -6,6 +6,7 @@ pub mod durable;
 pub mod entropy;
 pub mod lane;
 pub mod lock;
+pub mod owner;
 pub mod part;
 pub mod state_file;
 pub mod transport;

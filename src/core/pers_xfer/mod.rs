@@ -11,13 +11,16 @@
 //! | `session` | what the events of a session change, and what its end means |
 //! | `waiting` | why and until when nothing is done; the failed pass |
 //! | `life` | how a life ends, how another one begins, what people want |
+//! | `sharing` | what other processes want of it |
 //! | `view` | what is told to people |
 
 mod life;
 mod machine;
+pub mod options;
 pub mod record;
 mod rules;
 mod session;
+pub mod sharing;
 #[cfg(test)]
 mod tests;
 mod view;
