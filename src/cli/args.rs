@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
+use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS, RUN_EXAMPLES};
 
 /// Persistent file transfer: downloads that outlive their servers, their network and their machine.
 #[derive(Debug, Parser)]
@@ -61,6 +61,22 @@ pub(crate) enum Progress {
 pub(crate) enum Command {
     /// Download files, run to the end: resumed, verified, retried for days
     Download(Box<Download>),
+    /// Enter downloads into the client-state file, to be run later
+    Add(Add),
+    /// Run whatever the client-state file holds, until done
+    Run(Run),
+    /// Try transfers now; those that have failed begin a new life
+    #[command(after_help = "Examples:\n  persxfer retry debian.iso\n  persxfer retry --all")]
+    Retry(Chosen),
+    /// Let transfers rest until they are resumed
+    #[command(after_help = "Example:\n  persxfer suspend debian.iso")]
+    Suspend(Chosen),
+    /// Let suspended transfers go on
+    #[command(after_help = "Example:\n  persxfer resume --all")]
+    Resume(Chosen),
+    /// End transfers for good; what they hold stays until `state forget`
+    #[command(after_help = "Example:\n  persxfer abort debian.iso")]
+    Abort(Chosen),
     /// Inspect the client-state file, and forget what is in it
     State(State),
     /// Print the completions for a shell
@@ -78,6 +94,57 @@ pub(crate) enum Command {
         #[arg(value_name = "COMMAND")]
         of: Vec<String>,
     },
+}
+
+/// Transfers that a word is for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Chosen {
+    /// Names, paths or ids
+    #[arg(value_name = "NAME|PATH|ID", required_unless_present = "all")]
+    pub(crate) transfers: Vec<String>,
+    /// All transfers that it can concern
+    #[arg(long, conflicts_with = "transfers")]
+    pub(crate) all: bool,
+}
+
+/// `add`.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Add {
+    /// What to add.
+    #[command(subcommand)]
+    pub(crate) what: Addable,
+}
+
+/// What can be added.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Addable {
+    /// Enter downloads; the options are those of `persxfer download`
+    Download(Box<Download>),
+}
+
+/// `run`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    /// Go on when all is done, and wait for more; SIGTERM ends it with exit status 0
+    #[arg(long)]
+    pub(crate) forever: bool,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) speed: Speed,
+    /// Stop after so long, with the state saved and exit status 4
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<String>,
+    /// One session a mirror, and none before its time
+    #[arg(long, conflicts_with = "forever")]
+    pub(crate) once: bool,
+    /// Run CMD after each download that is complete: words, no shell; {path} and {name} are filled in
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_complete: Option<String>,
+    /// Run CMD after each download that failed for good, or for trouble on this machine
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_failure: Option<String>,
 }
 
 /// `download`.
@@ -354,6 +421,9 @@ pub(crate) enum StateCommand {
         /// As JSON
         #[arg(long)]
         json: bool,
+        /// Again and again, until Ctrl-C
+        #[arg(long, conflicts_with = "json")]
+        watch: bool,
     },
     /// Tell the whole story of a transfer: why it waits, which mirror said what, on what evidence it stands
     #[command(

@@ -4,6 +4,7 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
@@ -11,8 +12,10 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
-use crate::core::time::Delay;
+use crate::core::state::Document;
+use crate::core::time::{Delay, Now};
 use crate::core::url::MirrorUrl;
+use crate::engine::claims::Twins;
 use crate::engine::{Existing, Job, Target};
 use crate::io::part::{self, Clobber};
 
@@ -106,7 +109,7 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
 /// A file that is not ours stands there.
 fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
     let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
-    match job.existing {
+    match job.options.existing {
         Existing::Overwrite => go_on(Clobber::Replace),
         Existing::Keep => Admission::Done { evidence: Evidence::None, record: None },
         Existing::Refuse if !job.digests.is_empty() && has_digests(path, &job.digests) => {
@@ -155,13 +158,15 @@ fn reborn(record: Record) -> Record {
     }
 }
 
-/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits.
+/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits, its
+/// options.
 fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
     let keep = |url: &MirrorUrl| known.iter().find(|m| m.url == *url).cloned();
     record.mirrors = job.urls.iter().map(|url| keep(url).unwrap_or_else(|| MirrorRecord::new(url.clone()))).collect();
     record.digests.clone_from(&job.digests);
     record.max_nbytes = job.max_filesize;
+    record.options = Arc::clone(&job.options);
     record
 }
 
@@ -174,8 +179,45 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
     Record { path, folder, ..Record::download(id, name, &job.urls) }
 }
 
+/// A record whose file stands there already, and stays: it is done with.
+pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
+    record.status = Status::Done;
+    record.next_request_time = None;
+    record.finished.get_or_insert(Finished { at: now.wall, evidence, size: Length::ZERO, mtime_ns: 0, inode: 0 });
+    record
+}
+
+/// The job of a record, as the command that asked for it would put it.
+pub(super) fn job_of(record: &Record) -> Option<Job> {
+    let target = match (&record.path, &record.folder) {
+        (Some(path), _) => Target::File(path.clone()),
+        (None, Some(folder)) => Target::ServerNamed(folder.clone()),
+        (None, None) => return None,
+    };
+    Some(Job {
+        urls: record.mirrors.iter().map(|m| m.url.clone()).collect(),
+        target,
+        digests: record.digests.clone(),
+        max_filesize: record.max_nbytes,
+        options: Arc::clone(&record.options),
+    })
+}
+
+/// The identity of the record that the state holds of this job.
+pub(super) fn known(document: &Document, job: &Job, twins: &mut Twins) -> Option<XferId> {
+    match &job.target {
+        Target::File(path) => {
+            document.at_path(path).into_iter().find(|id| document.get(*id).is_some_and(|r| is_of(&r, job)))
+        }
+        Target::ServerNamed(folder) => {
+            let id = twins.in_folder(document, folder, job.urls.first()?.secret_url().as_str())?;
+            document.get(id).filter(|r| is_of(r, job)).map(|r| r.id)
+        }
+    }
+}
+
 /// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL.
-pub(super) fn is_of(record: &Record, job: &Job) -> bool {
+fn is_of(record: &Record, job: &Job) -> bool {
     if record.direction != Direction::Download {
         return false;
     }

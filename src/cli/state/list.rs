@@ -4,7 +4,7 @@ use crate::cli::board::host_of;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_delay, human_size, printable};
 use crate::cli::state::Desk;
-use crate::cli::state::json::{self, Entry, Form, List};
+use crate::cli::state::json::{self, Entry, Form};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, Standing, Status};
 
@@ -22,22 +22,56 @@ impl Which {
     pub(super) const fn of(all: bool) -> Self {
         if all { Self::All } else { Self::Open }
     }
+
+    fn shows(self, record: &Record) -> bool {
+        self == Self::All || record.status != Status::Done
+    }
 }
 
 /// Prints them.
 pub(super) fn run(desk: &Desk<'_>, which: Which, form: Form) -> Result<Exit, Trouble> {
-    let contents = desk.load()?;
-    let shown: Vec<_> = contents.records.iter().filter(|r| which == Which::All || r.status != Status::Done).collect();
     match form {
-        Form::Json => {
-            let transfers = shown.iter().map(|r| Entry::new(r, desk.book.holder(r))).collect();
-            (desk.out)(&format!("{}\n", json::text(&List { schema: json::SCHEMA, transfers })))?;
-        }
-        Form::Text if shown.is_empty() => (desk.say)("no transfers"),
-        Form::Text => (desk.out)(&table(shown.iter().map(|r| row(desk, r))))?,
+        Form::Json => print_json(desk, which)?,
+        Form::Text => match text(desk, which)? {
+            nothing if nothing.is_empty() => (desk.say)("no transfers"),
+            table => (desk.out)(&table)?,
+        },
     }
     Ok(Exit::Complete)
 }
+
+/// The table; empty where there is no transfer.
+pub(super) fn text(desk: &Desk<'_>, which: Which) -> Result<String, Trouble> {
+    let mut rows = Vec::new();
+    desk.visit(&mut |record| {
+        if which.shows(&record) {
+            rows.push(row(desk, &record));
+        }
+    })?;
+    Ok(if rows.is_empty() { String::new() } else { table(rows.into_iter()) })
+}
+
+/// As JSON, record by record, so that a hundred thousand take little room.
+fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
+    let mut piece = format!("{{\"schema\":{},\"transfers\":[", json::SCHEMA);
+    let (mut separator, mut written) = ("", Ok(()));
+    desk.visit(&mut |record| {
+        if !which.shows(&record) || written.is_err() {
+            return;
+        }
+        piece += separator;
+        piece += &json::text(&Entry::new(&record, desk.book.holder(&record)));
+        separator = ",";
+        if piece.len() >= PIECE {
+            written = (desk.out)(&std::mem::take(&mut piece));
+        }
+    })?;
+    written?;
+    (desk.out)(&format!("{piece}]}}\n"))
+}
+
+/// So much is printed at once.
+const PIECE: usize = 256 << 10;
 
 const HEAD: [&str; 7] = ["NAME", "STATE", "DONE", "SIZE", "RETRIES", "NEXT TRY", "MIRROR"];
 

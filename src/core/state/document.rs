@@ -194,6 +194,11 @@ impl Document {
         self.holding(b"<wish>")
     }
 
+    /// The transfers that go, or went, into a folder under a name of the server's. Cheap: nothing is parsed.
+    pub fn for_a_folder(&self) -> impl Iterator<Item = XferId> {
+        self.holding(b"<folder")
+    }
+
     /// The transfers that are neither complete nor failed, or in which somebody left a wish, in the order of the file; and
     /// perhaps others. Cheap: nothing is parsed.
     pub fn perhaps_unfinished(&self) -> impl Iterator<Item = XferId> {
