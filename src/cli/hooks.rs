@@ -119,7 +119,7 @@ mod tests {
         );
         assert_eq!(ran(&script, "false", samples::complete()), [""; 0]);
         let text = std::fs::read_to_string(seen).expect("it ran");
-        assert_eq!(text, "/data/out.bin complete digest http://a.example:8080/f1.bin\n");
+        assert_eq!(text, "/data/out.bin complete digest http://a.example:8080/f1.bin?token=***\n");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Transfers as JSON, with BOINC's names where BOINC has one; described in `docs/events.md`.
 //!
-//! No secret is in it: URLs come without user-info and query.
+//! No secret is in it: URLs come without user-info and the values of their query.
 
 use serde::Serialize;
 

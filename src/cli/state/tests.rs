@@ -101,7 +101,7 @@ fn a_list_as_json_has_boincs_names() {
     assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
     let first = &out["{\"schema\":1,\"transfers\":[".len()..];
     let first = &first[..=first.find('}').expect("an end")];
-    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
     assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
 }
 
@@ -114,7 +114,7 @@ fn the_whole_story() {
     for words in [
         "waiting, next try in 1 min 12 s",
         "the server answered 503 Service Unavailable",
-        "http://a.example/waiting.bin: usable, has served bytes",
+        "http://a.example/waiting.bin?token=***: usable, has served bytes",
         "http://b.example/waiting.bin: refused (missing): the server answered 404 Not Found",
         "1.0 MiB of 3.0 MiB",
         "5, 2 failed passes",
