@@ -122,8 +122,7 @@ fn size(element: &Element<'_>, name: &str, zero_flag: &str) -> Option<Length> {
 fn digests(element: &Element<'_>) -> Vec<Expected> {
     let ours = element.child(OURS).into_iter().flat_map(|o| o.all("digest"));
     let mut digests: Vec<Expected> = ours.filter_map(|e| words::read_digest(&e.text())).collect();
-    let md5 = text(element, "md5_cksum").and_then(|t| hex::decode(t).ok()).filter(|bytes| bytes.len() == 16);
-    let md5 = md5.map(|bytes| Expected { algorithm: Algorithm::Md5, bytes });
+    let md5 = text(element, "md5_cksum").and_then(|t| Expected::from_hex(Algorithm::Md5, &t).ok());
     digests.extend(md5.filter(|_| !digests.iter().any(|d| d.algorithm == Algorithm::Md5)));
     digests
 }

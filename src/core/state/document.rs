@@ -6,12 +6,13 @@ use std::str;
 use bytes::Bytes;
 
 use super::damage::Damage;
-use super::hosts::{self, HostRecord};
+use super::hosts;
 use super::index::{self, Index};
 use super::node::Node;
 use super::shape::Shape;
 use super::tree::Element;
 use super::{FORMAT, OURS, decode, encode, scalar};
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Record, XferId};
 
 /// A client state file.

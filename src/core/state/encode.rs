@@ -78,6 +78,7 @@ fn ours(record: &Record) -> Vec<Node> {
     if !is_under_way(record) {
         nodes.extend(six_apart(record));
     }
+    nodes.extend((record.progress_mark > Length::ZERO).then(|| Node::plain("progress_mark", record.progress_mark)));
     nodes.extend(positive("sessions", record.sessions));
     nodes.extend((record.progress_mark > Length::ZERO).then(|| Node::plain("progress_mark", record.progress_mark)));
     nodes.extend(record.mirrors.iter().enumerate().filter_map(|(i, m)| mirror(i, m)));

@@ -28,7 +28,6 @@ mod tests;
 
 pub use damage::{Damage, MAX_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_TEXT};
 pub use document::{Document, Found, Kind};
-pub use hosts::HostRecord;
 
 /// The version of the form that this program writes; a file of a higher one is read and never written.
 pub const FORMAT: u32 = 1;

@@ -80,6 +80,8 @@ impl Node {
         let name = old.map_or(self.name, |old| old.name);
         push(out, format_args!("<{name}>\n"));
         for (i, child) in children.iter().enumerate() {
+            // One that is not listed would be a stranger at the next writing, and stand there twice.
+            debug_assert!(shape.order().contains(&child.name), "{} is listed in {shape:?}", child.name);
             while let Some((_, raw)) = strangers.next_if(|(before, _)| *before <= i) {
                 stranger(raw, depth + 1, out);
             }

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use super::damage::Damage;
-use super::hosts::{self, HostRecord};
+use super::hosts;
 use super::index::{self, Keys};
 use super::shape::{self, Shape};
 use super::tree::{BLANK, Cursor, Element, Token, What, is_blank};
 use super::{OURS, scalar};
+use crate::core::hosts::HostRecord;
 
 /// What the pass found.
 #[derive(Debug, Default)]

@@ -7,26 +7,15 @@ use crate::core::file_xfer::dossier::{IfRange, Joints, Ranges};
 use crate::core::pers_xfer::record::Direction;
 use crate::core::validator::ETag;
 
-const ALGORITHMS: [(Algorithm, &str); 6] = [
-    (Algorithm::Blake3, "blake3"),
-    (Algorithm::Crc32c, "crc32c"),
-    (Algorithm::Md5, "md5"),
-    (Algorithm::Sha1, "sha-1"),
-    (Algorithm::Sha256, "sha-256"),
-    (Algorithm::Sha512, "sha-512"),
-];
-
 /// `sha-256=0123...`
 pub(super) fn digest(expected: &Expected) -> String {
-    let name = ALGORITHMS.iter().find(|(a, _)| *a == expected.algorithm).map_or("", |(_, name)| name);
-    format!("{name}={}", hex::encode(&expected.bytes))
+    format!("{}={}", expected.algorithm.name(), expected.hex())
 }
 
 /// The digest of such a text; `None` for an algorithm that we do not have.
 pub(super) fn read_digest(text: &str) -> Option<Expected> {
     let (name, digits) = text.split_once('=')?;
-    let (algorithm, _) = ALGORITHMS.iter().find(|(_, known)| *known == name)?;
-    Some(Expected { algorithm: *algorithm, bytes: hex::decode(digits).ok()? })
+    Expected::from_hex(Algorithm::from_name(name)?, digits).ok()
 }
 
 /// `W/"x"` or `"x"`.

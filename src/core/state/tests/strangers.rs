@@ -2,8 +2,8 @@
 
 use super::{document, named, queued, sample, text_of};
 use crate::core::pers_xfer::record::Status;
-use crate::core::state::HostRecord;
 use crate::core::time::Epoch;
+use crate::core::url::Origin;
 use proptest::prelude::*;
 
 #[test]
@@ -46,7 +46,8 @@ fn a_changed_record_keeps_them_too() {
 fn hosts_keep_theirs() {
     let mut read = document(sample("future"));
     let mut hosts = read.hosts().to_vec();
-    hosts.insert(0, HostRecord { origin: "http://new.example".to_owned(), ..hosts[0].clone() });
+    hosts.insert(0, hosts[0].clone());
+    hosts[0].key.origin = Origin::parse("http://new.example").expect("an origin");
     hosts[1].closed_until = None;
     hosts[1].not_before = Some(Epoch::from_secs(5));
     read.set_hosts(hosts.clone());
