@@ -170,8 +170,9 @@ mod tests {
     #[test]
     fn an_engine_that_cannot_run_is_local_trouble() {
         let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
-        let engine =
-            |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| Err(EngineError::Runtime(std::io::Error::other("damaged")));
+        let engine = |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| {
+            Err(EngineError::Runtime(std::io::Error::other("damaged")))
+        };
         let trouble = run(
             plan(HookWords::default()),
             &global,

@@ -104,12 +104,7 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
 }
 
 /// A file that is not ours stands there.
-fn foreign(
-    job: &Job,
-    path: &Path,
-    record: Option<Record>,
-    go_on: impl FnOnce(Clobber) -> Admission,
-) -> Admission {
+fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
     let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
     match job.existing {
         Existing::Overwrite => go_on(Clobber::Replace),

@@ -3,6 +3,7 @@
 
 use tokio_util::sync::CancellationToken;
 
+use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, Outcome};
 use crate::core::machine::Machine;
@@ -11,11 +12,10 @@ use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
-use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
-use crate::core::failure::LocalFault;
 use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
 use crate::engine::FailedPart;
 use crate::engine::supervisor::HostNews;
+use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
 

@@ -102,7 +102,10 @@ impl Book for StateBook {
     }
     fn load(&self) -> Result<Contents, BookError> {
         let loaded = self.file.load()?;
-        Ok(Contents { records: loaded.document.transfers().collect(), warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect() })
+        Ok(Contents {
+            records: loaded.document.transfers().collect(),
+            warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect(),
+        })
     }
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
         Ok(self.file.commit(|document| ids.iter().for_each(|id| _ = document.remove(*id)))?)
@@ -119,7 +122,7 @@ impl From<StateError> for BookError {
     fn from(error: StateError) -> Self {
         match error {
             StateError::Damaged { path, damage } => {
-                let at = Some((damage.line as usize, damage.column as usize));
+                let at = Some((damage.line, damage.column));
                 let warning = Warning { file: path.clone(), at, text: damage.to_string() };
                 Self::Damaged { path, damage: vec![warning] }
             }

@@ -53,7 +53,10 @@ fn every_flag_arrives() {
     let plan = read(&format!("{words} {DIGEST}")).expect("good");
     let (s, job) = (&plan.settings, &plan.jobs[0]);
     assert_eq!((s.max_transfers, s.max_per_host, s.limit_rate), (3, 1, Some(5 << 19)));
-    assert_eq!((s.rounds, s.sync, s.max_time), (Rounds::Once, crate::engine::SyncMode::None, Some(Delay::from_days(1))));
+    assert_eq!(
+        (s.rounds, s.sync, s.max_time),
+        (Rounds::Once, crate::engine::SyncMode::None, Some(Delay::from_days(1)))
+    );
     assert_eq!([s.net.connect_timeout, s.timeouts.first_byte, s.timeouts.stall].map(Delay::as_secs), [1, 2, 3]);
     assert_eq!(job.urls, [url("http://a/f"), url("http://b/f")], "each mirror once, the URL first");
     assert_eq!((job.existing, job.failed_part, job.mtime), (Existing::Overwrite, FailedPart::Delete, Mtime::Remote));

@@ -39,8 +39,12 @@ impl FileXfer {
             return self.ask_for_the_rest();
         }
         let (first, total) = (Offset::ZERO, head.length());
-        let receive =
-            Receive { place: self.place, at: first, compare_until: self.draft().held.as_end(), end: total.map(Length::as_end) };
+        let receive = Receive {
+            place: self.place,
+            at: first,
+            compare_until: self.draft().held.as_end(),
+            end: total.map(Length::as_end),
+        };
         self.accept(Open { head, origin, receive, first, whole: true, sameness, total })
     }
 

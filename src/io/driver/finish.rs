@@ -93,7 +93,8 @@ fn publish(store: &mut PartStore, how: Publish) -> Result<Finished, LocalFault> 
 
 /// The first digest that is not as demanded.
 fn wrong_digest(expected: &[Expected], found: &Found) -> Option<Failure> {
-    let found_for = |e: &Expected| found.iter().find(|(algorithm, _)| *algorithm == e.algorithm).map(|(_, bytes)| bytes);
+    let found_for =
+        |e: &Expected| found.iter().find(|(algorithm, _)| *algorithm == e.algorithm).map(|(_, bytes)| bytes);
     expected.iter().find(|e| found_for(e) != Some(&e.bytes)).map(|e| Failure::Digest {
         algorithm: e.algorithm.name(),
         expected: e.hex(),

@@ -89,7 +89,8 @@ impl Session {
     async fn ask(&mut self, ask: Ask) -> Event {
         self.open = None;
         let now = self.hands.clock.now().wall;
-        let hop = Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
+        let hop =
+            Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
         let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {

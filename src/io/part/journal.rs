@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
+use crate::io::durable::{self, Clobber};
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
 use crate::io::part::names::{folder_of, sibling};
-use crate::io::part::publish::{Clobber, durable};
 use crate::io::part::record::{Claim, Entry, Proof, read_all};
 use crate::io::part::run::Snapshot;
 use crate::io::part::{SyncMode, take};

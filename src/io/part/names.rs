@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use crate::core::name::{journal_file_name, part_file_name, rival_file_name};
+
 /// The longest file name, in bytes, that the usual file systems take.
 const NAME_MAX: usize = 255;
 
@@ -22,11 +24,12 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn of(target: &Path) -> Self {
+        let name = target.file_name().unwrap_or(target.as_os_str());
         Self {
             target: target.to_owned(),
-            part: sibling(target, ".persxfer-part"),
-            rival: sibling(target, ".persxfer-rival"),
-            journal: sibling(target, ".persxfer-journal"),
+            part: target.with_file_name(part_file_name(name)),
+            rival: target.with_file_name(rival_file_name(name)),
+            journal: target.with_file_name(journal_file_name(name)),
         }
     }
 
@@ -44,7 +47,7 @@ pub(super) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// The name of `target` with `suffix`. One that would be too long is cut and marked with a hash of the whole, so that two
+/// The path of a helper file beside `target`: its name with `suffix`. One that would be too long is cut and marked with a hash of the whole, so that two
 /// long names which begin alike do not meet.
 pub(super) fn sibling(target: &Path, suffix: &str) -> PathBuf {
     let name = target.file_name().unwrap_or(target.as_os_str());

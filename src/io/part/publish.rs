@@ -14,7 +14,7 @@ use crate::core::time::Epoch;
 use crate::io::part::SyncMode;
 use crate::io::part::fault::on;
 
-pub use durable::Clobber;
+pub use crate::io::durable::Clobber;
 
 /// How a file gets its final name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,58 +84,4 @@ fn probed_umask() -> u32 {
     #[allow(clippy::unnecessary_cast, reason = "u16 on some systems")]
     let bits = mask.bits() as u32;
     bits
-}
-
-/// For the lead: stands in for `crate::io::durable` (same names and signatures) until that is merged; replace this module by `use`.
-pub(super) mod durable {
-    use std::fs::File;
-    use std::path::Path;
-
-    use rustix::fs::{CWD, RenameFlags};
-    use rustix::io::Errno;
-
-    use crate::core::failure::LocalFault;
-    use crate::io::part::fault::on;
-
-    /// What becomes of a file that has the name already.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum Clobber {
-        /// It is replaced.
-        Replace,
-        /// It stays, and the publishing is refused.
-        Refuse,
-    }
-
-    /// Gives `from` the name `to`.
-    pub(in crate::io::part) fn publish(from: &Path, to: &Path, clobber: Clobber) -> Result<(), LocalFault> {
-        let renamed = match clobber {
-            Clobber::Replace => rustix::fs::rename(from, to),
-            Clobber::Refuse => rename_new(from, to),
-        };
-        renamed.map_err(|e| match e {
-            Errno::EXIST | Errno::ISDIR => not_ours(to),
-            e => on("publish", to)(e.into()),
-        })
-    }
-
-    /// The names in a folder are on the disk afterwards.
-    pub(in crate::io::part) fn sync_dir(dir: &Path) -> Result<(), LocalFault> {
-        File::open(dir).and_then(|d| d.sync_all()).map_err(on("flush the folder", dir))
-    }
-
-    fn rename_new(from: &Path, to: &Path) -> Result<(), Errno> {
-        match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-            // Not known to this file system: a second name can be given only where there is none.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                rustix::fs::link(from, to)?;
-                rustix::fs::unlink(from)
-            }
-            other => other,
-        }
-    }
-
-    fn not_ours(to: &Path) -> LocalFault {
-        let why = "exists and was not written by this download; move it away, or use --overwrite".into();
-        LocalFault::NotOurs { path: to.display().to_string(), why }
-    }
 }

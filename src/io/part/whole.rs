@@ -61,7 +61,8 @@ pub fn adopt_equal(store: &mut PartStore) -> Result<bool, LocalFault> {
     let (part, target) = (&store.names.part, &store.names.target);
     let a = File::open(part).map_err(on("open", part))?;
     let b = File::open(target).map_err(on("open", target))?;
-    let same_size = a.metadata().map_err(on("examine", part))?.len() == b.metadata().map_err(on("examine", target))?.len();
+    let same_size =
+        a.metadata().map_err(on("examine", part))?.len() == b.metadata().map_err(on("examine", target))?.len();
     Ok(same_size && equal(a, b).map_err(on("read", target))?)
 }
 

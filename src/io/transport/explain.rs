@@ -3,16 +3,16 @@
 //! The whole chain of causes is looked at, by type wherever the type has a name. No text that comes out of here holds a
 //! URL, a secret or a character that a terminal would act upon.
 
-use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError};
 
-use crate::core::file_xfer::Framing;
 use super::resolve::NoAddress;
 use super::tls::{self, NoRoots};
 use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};
+use crate::core::file_xfer::Framing;
+use crate::core::printable::printable;
 use crate::core::time::Delay;
 
 /// What is said where a body ended before its Content-Length; see [`ended_short`].
@@ -209,17 +209,6 @@ fn harmless(text: &str) -> String {
     printable(text).into_owned()
 }
 
-/// A stand-in for `core::printable::printable`: what a terminal might act upon is written as an escape.
-fn printable(text: &str) -> Cow<'_, str> {
-    let tame = |c: char| {
-        !c.is_control() && !matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if text.chars().all(tame) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.chars().map(|c| if tame(c) { c.to_string() } else { c.escape_default().to_string() }).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,11 +227,5 @@ mod tests {
         let outer = io::Error::other(io::Error::from(rustix::io::Errno::MFILE));
         assert!(matches!(out_of_descriptors(&chain_of(&outer)), Some(LocalFault::Io { .. })));
         assert_eq!(out_of_descriptors(&chain_of(&io::Error::from(rustix::io::Errno::CONNREFUSED))), None);
-    }
-
-    #[test]
-    fn texts_lose_what_a_terminal_would_act_upon() {
-        assert_eq!(printable("a\u{1b}[2J\u{202e}b\n"), "a\\u{1b}[2J\\u{202e}b\\n");
-        assert!(matches!(printable("plain, na\u{ef}ve"), Cow::Borrowed(_)));
     }
 }

@@ -1,9 +1,9 @@
 //! Bodies: how they end, well and badly.
 
-use crate::core::file_xfer::Framing;
 use super::server::Server;
 use super::*;
 use crate::core::failure::Cut;
+use crate::core::file_xfer::Framing;
 use crate::core::range::Length;
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Which secrets go where.
 
 use super::*;
-use crate::core::file_xfer::{Wanted, Ask, Carry, Freshness, Unless};
+use crate::core::file_xfer::{Ask, Carry, Freshness, Unless, Wanted};
 use crate::core::range::Offset;
 use crate::core::time::Epoch;
 
