@@ -8,7 +8,7 @@ use crate::core::name::boinc_name;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
 use crate::core::range::Length;
-use crate::core::state::Document;
+use crate::core::state::{Document, Kind};
 use crate::engine::admit::{self, Admission, Entry};
 use crate::engine::persist::Persist;
 use crate::engine::supervisor::{Parts, Supervisor};
@@ -78,6 +78,9 @@ impl<'a> Run<'a> {
         for text in loaded.warnings {
             notices(Notice::Remark { id: None, text });
         }
+        if loaded.document.kind() == Kind::Foreign {
+            return Err(EngineError::State(StateError::Foreign { path: file.path().to_owned() }));
+        }
         let mut run = Self { supervisor: supervisor(settings, &jobs, file, notices)?, order: Vec::new() };
         let mut document = loaded.document;
         // Of many, all are entered in one write before the first begins; one alone may be over within its first second.
@@ -129,7 +132,9 @@ impl<'a> Run<'a> {
     }
 
     async fn finish(mut self, stop: &Stop) -> Result<Vec<Report>, EngineError> {
-        self.supervisor.run(stop).await?;
+        let ran = self.supervisor.run(stop).await;
+        self.supervisor.let_go();
+        ran?;
         let mut reports: BTreeMap<XferId, Report> = self.supervisor.reports();
         let report = |slot| match slot {
             Slot::Runs(id) => reports.remove(&id),

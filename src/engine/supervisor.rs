@@ -143,6 +143,11 @@ impl<'a> Supervisor<'a> {
         self.save_all()
     }
 
+    /// Closes the part files of whatever is left, so that what they hold is known to the next run.
+    pub(super) fn let_go(&mut self) {
+        self.transfers.values_mut().for_each(Transfer::let_go);
+    }
+
     /// The reports, by transfer.
     pub(super) fn reports(&self) -> BTreeMap<XferId, Report> {
         self.transfers.iter().map(|(id, t)| (*id, t.report(self.interrupted))).collect()

@@ -222,7 +222,7 @@ impl Transfer {
 
     /// What is to be said of its waiting now, if that is news.
     pub(super) fn waiting(&mut self, now: Now) -> Option<Notice> {
-        let (until, reason) = wait_of(&self.machine.view())?;
+        let (until, reason) = wait_of(&self.machine.view()).filter(|_| self.phase == Phase::Active)?;
         if self.said.as_ref() == Some(&reason) {
             return None;
         }

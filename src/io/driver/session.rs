@@ -9,7 +9,7 @@ use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
-use crate::io::part::PartStore;
+use crate::io::part::{Clobber, PartStore};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
@@ -133,6 +133,10 @@ impl Session {
                 folder.join(named.unwrap_or_else(|| SafeName::from_url(&self.orders.url)).as_str())
             }
         };
+        if self.orders.terms.clobber == Clobber::Refuse && path.symlink_metadata().is_ok() {
+            let why = "exists and was not written by this transfer; --overwrite replaces it".to_owned();
+            return Err(LocalFault::NotOurs { path: path.display().to_string(), why });
+        }
         let mut dossier = Dossier::default();
         self.store = Some(open_store(&path, &mut dossier, &self.orders, &*self.tell)?);
         self.orders.home = Home::File(path.clone());
