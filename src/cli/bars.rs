@@ -10,6 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cli::board::{Board, Phase, Row};
 use crate::cli::foreign;
 use crate::cli::screen::Screen;
+use crate::cli::untold::Untold;
 use crate::cli::view::aside;
 use crate::core::time::Now;
 use crate::engine::Notice;
@@ -26,6 +27,7 @@ const NAME_WIDTH: usize = 24;
 pub(crate) struct Bars {
     board: Arc<Mutex<Board>>,
     screen: Screen,
+    untold: Untold,
     drawer: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -46,15 +48,14 @@ impl Bars {
         };
         // Without a thread there are no bars, which costs nothing but the sight of them.
         let drawer = std::thread::Builder::new().name("bars".into()).spawn(draw).ok().map(|thread| (end, thread));
-        Self { board, screen: screen.clone(), drawer }
+        Self { board, screen: screen.clone(), untold: Untold::default(), drawer }
     }
 
     /// Something happened.
     pub(crate) fn notice(&mut self, notice: &Notice, now: Now) {
-        let name = locked(&self.board).apply(notice, now).map(|row| row.name.clone()).unwrap_or_default();
-        if let Some(line) = aside(notice, &name) {
-            self.screen.line(&line);
-        }
+        let row = locked(&self.board).apply(notice, now).map(|row| (row.name.clone(), row.mirrors));
+        let (name, mirrors) = row.unwrap_or_default();
+        aside(notice, &name, mirrors, &mut self.untold).iter().for_each(|line| self.screen.line(line));
     }
 
     /// Wipes them away.
@@ -130,7 +131,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// A name in its column: filled up, or cut in the middle, where names of one series differ least.
-fn column(name: &str, width: usize) -> String {
+pub(crate) fn column(name: &str, width: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
     if chars.len() <= width {
         return format!("{name:width$}");

@@ -10,6 +10,12 @@ pub(crate) struct Out<W = io::Stdout> {
     to: Mutex<Option<W>>,
 }
 
+/// How many columns the terminal has that standard output goes to; nothing where it goes elsewhere.
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
 impl Out {
     /// Standard output.
     pub(crate) fn stdout() -> Self {

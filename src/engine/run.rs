@@ -75,6 +75,7 @@ impl<'a> Run<'a> {
     fn begin(settings: Settings, jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
         let file = StateFile::at(&settings.state_file);
         let loaded = file.load()?;
+        file.check_ours(&loaded.document)?;
         for text in loaded.warnings {
             notices(Notice::Remark { id: None, text });
         }

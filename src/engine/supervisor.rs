@@ -249,7 +249,11 @@ impl<'a> Supervisor<'a> {
     fn handle(&mut self, id: XferId, event: Event, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let mut out = Vec::new();
+        let changes = transfer.record().dossier.changes;
         transfer.machine.handle(event, &mut Cx { now, rng: &mut *self.rng, out: &mut out });
+        if let Some(text) = transfer.changed_since(changes) {
+            (self.notices)(Notice::Remark { id: Some(id), text });
+        }
         for action in out {
             self.act(id, action, now);
         }
