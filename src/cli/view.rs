@@ -188,11 +188,9 @@ mod tests {
         f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 58 s left, from a.example:8080, session 2
         f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 48 s left, from a.example:8080, session 2
         f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***)
-        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***); this mirror is not asked again
-        f1.bin: next try in 1 min (retry 1): the server answered 503 Service Unavailable
+        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***); this mirror is not asked again; next try in 1 min (retry 1)
         f1.bin: the file changes on the server\u{7}
         persxfer: the state file was damaged
-        f1.bin: checking 1.0 MiB
         ");
     }
 }
