@@ -8,7 +8,7 @@ use crate::cli::foreign::{human_delay, human_size, printable, strongest};
 use crate::cli::resume::Resume;
 use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::Evidence;
-use crate::core::time::{Epoch, Now};
+use crate::core::time::{Delay, Epoch, Now};
 use crate::engine::{Ending, Job, Report, Target};
 
 /// Which digests were asked for, to name them where a file rests on them.
@@ -35,6 +35,9 @@ fn label(report: &Report) -> String {
     let file = report.path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
     printable(file.as_deref().unwrap_or(&report.name))
 }
+
+/// A wait that is over before a person could type the command again is not worth telling.
+const AT_ONCE: Delay = Delay::from_secs(5);
 
 /// How loud a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +88,7 @@ fn stopped(report: &Report, next: Option<Epoch>, why: &str, now: Now) -> String 
         text += &format!(": {}", printable(why));
     }
     match next {
-        Some(next) if next > now.wall => {
+        Some(next) if next.since(now.wall) > AT_ONCE => {
             text + &format!("; next try in {} ({})", human_delay(next.since(now.wall)), clock(next))
         }
         _ => text,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::foreign::printable;
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::io::part;
 use crate::io::state_file::{StateError, StateFile};
@@ -23,6 +24,8 @@ pub(crate) struct Warning {
 pub(crate) struct Contents {
     /// The transfers, in the file's order.
     pub(crate) records: Vec<Record>,
+    /// Hosts that are left alone for a while.
+    pub(crate) hosts: Vec<HostRecord>,
     /// Damage that was survived.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -98,6 +101,7 @@ impl Book for StateBook {
         let loaded = self.file.load()?;
         Ok(Contents {
             records: loaded.document.transfers().collect(),
+            hosts: loaded.document.hosts().to_vec(),
             warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect(),
         })
     }

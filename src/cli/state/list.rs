@@ -8,6 +8,7 @@ use crate::cli::report::clock;
 use crate::cli::state::Desk;
 use crate::cli::state::json::{self, Entry, Form, List};
 use crate::cli::trouble::Trouble;
+use crate::core::time::Epoch;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
 
 /// Which transfers.
@@ -36,7 +37,9 @@ pub(super) fn run(desk: &Desk<'_>, which: Which, form: Form) -> Result<Exit, Tro
             (desk.out)(&format!("{}\n", json::text(&List { schema: json::SCHEMA, transfers })))?;
         }
         Form::Text if shown.is_empty() && !contents.records.is_empty() => {
-            (desk.say)(&format!("no open transfers; --all shows the {} that are complete", contents.records.len()));
+            (desk.say)(&format!("no open transfers; --all shows the {} that {} complete",
+                contents.records.len(),
+                if contents.records.len() == 1 { "is" } else { "are" }));
         }
         Form::Text if shown.is_empty() => (desk.say)("no transfers"),
         Form::Text => (desk.out)(&table(shown.iter().map(|r| row(desk, r)), desk.columns))?,
@@ -65,13 +68,19 @@ fn row(desk: &Desk<'_>, record: &Record) -> [String; 7] {
 fn next_try(desk: &Desk<'_>, record: &Record) -> String {
     match (desk.word(record), record.next_request_time) {
         ("waiting", Some(next)) => format!("in {}", human_delay(next.since(desk.now.wall))),
-        ("ready", Some(next)) => format!("due {}", clock(next)),
+        ("ready", Some(next)) => format!("due {}", minute(next)),
         _ => "-".into(),
     }
 }
 
+/// A moment without its seconds.
+fn minute(at: Epoch) -> String {
+    let text = clock(at);
+    text.rsplit_once(':').map_or(text.clone(), |(minute, _)| minute.to_owned())
+}
+
 /// Columns as wide as their widest cell; the last one runs free. On a terminal of so many columns, names are cut so that
-/// a row fits, as far as that leaves something of them.
+/// a row fits; where that would leave too little of them, the row's end is cut off.
 fn table(rows: impl Iterator<Item = [String; 7]>, columns: Option<usize>) -> String {
     let mut rows: Vec<_> = std::iter::once(HEAD.map(str::to_owned)).chain(rows).collect();
     let width = |rows: &[[String; 7]], column: usize| rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
@@ -83,7 +92,9 @@ fn table(rows: impl Iterator<Item = [String; 7]>, columns: Option<usize>) -> Str
     let widths: Vec<_> = (0..HEAD.len()).map(|column| width(&rows, column)).collect();
     let line = |row: &[String; 7]| {
         let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
+        let whole = cells.collect::<Vec<_>>().join(GAP);
+        let seen: String = whole.chars().take(columns.unwrap_or(usize::MAX)).collect();
+        format!("{}\n", seen.trim_end())
     };
     rows.iter().map(line).collect()
 }
@@ -105,6 +116,8 @@ mod tests {
         let narrow = table([row()].into_iter(), Some(72));
         assert!(narrow.contains("ready") && narrow.contains('\u{2026}') && narrow.contains("deb.example"), "{narrow}");
         assert!(narrow.lines().all(|line| line.chars().count() <= 72), "{narrow}");
-        assert!(table([row()].into_iter(), Some(10)).contains("debia\u{2026}st.iso"), "something of the name is left");
+        let tiny = table([row()].into_iter(), Some(20));
+        assert!(tiny.contains("debia\u{2026}st.iso  ready"), "{tiny}");
+        assert!(tiny.lines().all(|line| line.chars().count() <= 20), "{tiny}");
     }
 }

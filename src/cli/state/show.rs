@@ -9,6 +9,7 @@ use crate::cli::state::json::{self, Form, Story};
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::file_xfer::dossier::{Draft, Joints};
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
 use crate::core::time::{Epoch, Now};
 
@@ -18,13 +19,13 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
         Form::Json => json::text(&Story::new(record, desk.book.holder(record))) + "\n",
-        Form::Text => tell(desk, record),
+        Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
     Ok(Exit::Complete)
 }
 
-fn tell(desk: &Desk<'_>, record: &Record) -> String {
+fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
     let mut text = String::new();
     for (label, value) in head(desk, record) {
         // Writing to a string cannot fail, here and below.
@@ -33,6 +34,9 @@ fn tell(desk: &Desk<'_>, record: &Record) -> String {
     text += "mirrors\n";
     for mirror in &record.mirrors {
         let _ = writeln!(text, "  {}: {}", mirror.url, printable(&standing(mirror, desk.now)));
+        for told in hosts.iter().filter_map(|host| left_alone(host, mirror, record.direction, desk.now)) {
+            let _ = writeln!(text, "    {told}");
+        }
     }
     if !record.history.is_empty() {
         text += "failures, the latest last\n";
@@ -170,6 +174,17 @@ fn version(draft: &Draft) -> Vec<String> {
         (!parts.is_empty()).then(|| format!("{origin}: {}", parts.join(", ")))
     };
     draft.validators.iter().filter_map(told).collect()
+}
+
+/// What holds for a mirror's host as a whole, while it does.
+fn left_alone(host: &HostRecord, mirror: &MirrorRecord, direction: Direction, now: Now) -> Option<String> {
+    if host.key.origin != mirror.url.origin() || host.key.direction != direction {
+        return None;
+    }
+    let closed = host.closed_until.filter(|until| *until > now.wall);
+    let asked = host.not_before.filter(|until| *until > now.wall);
+    let why = closed.map(|until| format!("the host keeps failing and is left in peace until {}", clock(until)));
+    why.or_else(|| asked.map(|until| format!("the host asks to wait until {}", clock(until))))
 }
 
 fn standing(mirror: &MirrorRecord, now: Now) -> String {

@@ -30,7 +30,7 @@ impl Book for Fake {
             let told = "it is damaged".into();
             return Err(BookError::Damaged { path: self.path().into(), told, damage: self.warnings.clone() });
         }
-        Ok(Contents { records: self.records.borrow().clone(), warnings: self.warnings.clone() })
+        Ok(Contents { records: self.records.borrow().clone(), warnings: self.warnings.clone(), ..Contents::default() })
     }
     fn writable(&self) -> Result<(), BookError> {
         let foreign = StateError::Foreign { path: self.path().into() };

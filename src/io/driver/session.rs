@@ -9,6 +9,7 @@ use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
+use crate::io::driver::trace;
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::part::{Clobber, PartStore};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
@@ -98,8 +99,10 @@ impl Session {
         let hop =
             Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
         let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
+        trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
+                trace::answer(status.into(), &headers);
                 self.open = Some(OpenBody { status, body, pending: None, joined: false });
                 Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
             }

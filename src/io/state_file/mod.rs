@@ -149,10 +149,10 @@ impl StateFile {
         (newest && Stamp::of(self.path()).as_ref() == Some(&stamp)).then_some((stamp, document))
     }
 
-    /// All three generations; under the lock, unless they are a BOINC client's or there are none.
+    /// All three generations; under the lock, unless they are a BOINC client's, or there is nothing to put in order.
     fn look_closely(&self, memory: &mut Memory) -> Result<Document, StateError> {
         let copies = Copies::read(&self.files)?;
-        if copies.is_foreign() || copies.are_none() {
+        if copies.is_foreign() || copies.are_none() || copies.are_lost() {
             return self.newest(copies).map(|newest| newest.document);
         }
         match Lock::acquire(&self.lock, self.patience) {
