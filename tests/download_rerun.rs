@@ -23,9 +23,7 @@ fn rig(served: Served) -> Rig {
 #[test]
 fn unchanged_on_the_server_nothing_is_fetched_or_touched() {
     let data = noise(160, 900_000);
-    for served in
-        [Served::new(&data), Served::new(&data).no_etag().modified(MODIFIED), Served::new(&data).etag("W/\"w\"")]
-    {
+    for served in [Served::new(&data), Served::new(&data).no_etag().modified(MODIFIED)] {
         let w = World::new();
         let rig = rig(served);
         w.download(&rig.url("/f")).run().exits(0);
@@ -36,6 +34,16 @@ fn unchanged_on_the_server_nothing_is_fetched_or_touched() {
         let last = rig.asked().pop().unwrap();
         assert!(last.header("if-none-match").is_some() || last.header("if-modified-since").is_some());
     }
+}
+
+#[test]
+fn with_a_weak_tag_the_file_is_right_again_whatever_that_costs() {
+    // A weak tag says "as good as", not "the same": asking by it is allowed, and so is fetching anew.
+    let (w, data) = (World::new(), noise(177, 300_000));
+    let rig = rig(Served::new(&data).etag("W/\"w\""));
+    w.download(&rig.url("/f")).run().exits(0);
+    w.download(&rig.url("/f")).run().exits(0);
+    w.holds(&data);
 }
 
 #[test]
@@ -92,6 +100,17 @@ fn a_file_changed_here_is_the_users_and_is_kept() {
     fs::write(&w.out, "my notes\n").unwrap();
     let served = Served::new(&new).etag("\"new\"");
     rig.now(move |a| served.reply(a));
+    w.download(&rig.url("/f")).run().exits_one_of(&[2, 3, 5]).says(&["out.bin"]);
+    w.holds(b"my notes\n");
+}
+
+#[test]
+fn a_file_edited_in_place_is_not_called_complete() {
+    let (w, data) = (World::new(), noise(176, 500_000));
+    let rig = rig(Served::new(&data));
+    w.download(&rig.url("/f")).run().exits(0);
+    // The inode stays: only size and time tell that these are other bytes.
+    fs::write(&w.out, "my notes\n").unwrap();
     w.download(&rig.url("/f")).run().exits_one_of(&[2, 3, 5]).says(&["out.bin"]);
     w.holds(b"my notes\n");
 }

@@ -105,7 +105,7 @@ impl<'a> Show<'a> {
             }
         }
         let failures = self.hooks.finish();
-        failures.iter().for_each(|line| (self.say)(Weight::Matters, &format!("persxfer: {line}")));
+        failures.iter().for_each(|line| (self.say)(Weight::Matters, line));
         let hooks = if failures.is_empty() { Exit::Complete } else { Exit::Local };
         let exit = exit::worst([exit_of(&reports), hooks]);
         self.view.finish(exit, foreign::now());

@@ -29,7 +29,7 @@ pub(crate) fn read(asked: &Download, cwd: &Path) -> Result<Arc<NetOptions>, Trou
     requests.headers.iter().try_for_each(|text| foreign::try_header(text)).map_err(|why| secret("--header", why))?;
     requests.proxy.as_deref().map_or(Ok(()), foreign::try_proxy).map_err(|why| secret("--proxy", why))?;
     for text in &requests.resolve {
-        foreign::try_resolve(text).map_err(|why| Trouble::option("--resolve", text, why))?;
+        foreign::try_resolve(text).map_err(Trouble::Usage)?;
     }
     let absolute = |path: &Option<PathBuf>| path.as_ref().map(|path| cwd.join(path));
     let options = NetOptions {
@@ -63,7 +63,7 @@ fn check_readable(option: &'static str, path: &Path) -> Result<(), Trouble> {
     match File::open(path).and_then(|f| f.metadata()) {
         Ok(m) if m.is_dir() => refuse("it is a folder; name a file".into()),
         Ok(_) => Ok(()),
-        Err(e) => refuse(format!("cannot read it: {e}; name a file that can be read")),
+        Err(e) => refuse(format!("cannot read it: {}; name a file that can be read", foreign::plain_error(&e))),
     }
 }
 

@@ -21,8 +21,8 @@ pub use sibling::{journal_file_name, part_file_name, rival_file_name};
 /// The longest name of a file on the systems we know, in bytes.
 const NAME_MAX: usize = 255;
 
-/// The longest safe name: its part file, second part file and journal have room for their endings as well.
-pub const SAFE_MAX: usize = NAME_MAX - sibling::LONGEST_SUFFIX;
+/// The longest safe name: what the systems take. The names beside it are shortened where their endings need the room.
+pub const SAFE_MAX: usize = NAME_MAX;
 
 /// Who gave a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -86,6 +86,11 @@ impl Persist {
         self.file.load()
     }
 
+    /// May this file be written?
+    pub(super) fn check_ours(&self, document: &Document) -> Result<(), StateError> {
+        self.file.check_ours(document)
+    }
+
     /// Has another process written?
     pub(super) fn has_changed(&self) -> bool {
         self.file.has_changed()

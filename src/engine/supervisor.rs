@@ -295,7 +295,11 @@ impl<'a> Supervisor<'a> {
     pub(super) fn handle(&mut self, id: XferId, event: Event, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let mut out = Vec::new();
+        let changes = transfer.record().dossier.changes;
         transfer.machine.handle(event, &mut Cx { now, rng: &mut *self.rng, out: &mut out });
+        if let Some(text) = transfer.changed_since(changes) {
+            (self.notices)(Notice::Remark { id: Some(id), text });
+        }
         for action in out {
             self.act(id, action, now);
         }
@@ -439,7 +443,8 @@ impl<'a> Supervisor<'a> {
         self.save(Keep::Free, &BTreeMap::new())?;
         let why = self.why.clone();
         let left = std::mem::take(&mut self.transfers);
-        for (id, transfer) in left {
+        for (id, mut transfer) in left {
+            transfer.let_go();
             self.ended.extend(transfer.report(&why).map(|report| (id, report)));
         }
         Ok(())

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::file_xfer::{Company, End, Freshness, Outcome};
+use crate::core::file_xfer::{Company, End, Freshness, MAX_CHANGES, Outcome};
 use crate::core::machine::Machine;
 use crate::core::pers_xfer::record::{Finished, Record, Standing, Status, XferId};
 use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
@@ -173,6 +173,16 @@ impl Transfer {
         if let Err(fault) = closed {
             tracing::warn!(%fault, "the part files were not closed");
         }
+    }
+
+    /// What is to be said where another version of the file was begun: before, there had been so many changes.
+    pub(super) fn changed_since(&self, changes: u32) -> Option<String> {
+        let now = self.record().dossier.changes;
+        (changes < now && now <= MAX_CHANGES).then(|| {
+            format!(
+                "the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})"
+            )
+        })
     }
 
     /// When its machine wants to be driven.

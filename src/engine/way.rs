@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::core::cookies;
 use crate::core::netrc;
 use crate::core::pers_xfer::options::{AddressFamily, NetOptions};
+use crate::core::printable::plain_error;
 use crate::core::proxy::{ProxyRules, ProxyUrl};
 use crate::engine::{EngineError, Timeouts};
 use crate::io::transport::{
@@ -141,7 +142,7 @@ fn read_netrc() -> Result<Option<Netrc>, String> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(format!("--netrc: cannot read {}: {e}", path.display())),
+        Err(e) => return Err(format!("--netrc: cannot read {}: {}", path.display(), plain_error(&e))),
     };
     let netrc = netrc::Netrc::parse(&text).map_err(|e| format!("--netrc: {}: {e}", path.display()))?;
     Ok(Some(Netrc::new(move |host, user| {
@@ -152,7 +153,8 @@ fn read_netrc() -> Result<Option<Netrc>, String> {
 }
 
 fn read_cookies(path: &Path) -> Result<Cookies, String> {
-    let bytes = std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {e}", path.display()))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {}", path.display(), plain_error(&e)))?;
     let jar = cookies::Cookies::parse(&String::from_utf8_lossy(&bytes));
     Ok(Cookies::new(move |url, now| jar.header_for(url, now)))
 }

@@ -17,7 +17,8 @@ pub(crate) fn try_resolve(text: &str) -> Result<(), String> {
 
 /// A proxy, by its URL; without a scheme it is an http one. Its text may hold a password, so it is not repeated.
 pub(crate) fn try_proxy(text: &str) -> Result<(), String> {
-    ProxyUrl::parse(text, "--proxy").map(|_| ()).map_err(|e| e.why)
+    let advice = |why: String| format!("{why}; write http, https, socks5 or socks5h://HOST:PORT");
+    ProxyUrl::parse(text, "--proxy").map(|_| ()).map_err(|e| advice(e.why))
 }
 
 /// A header of the user's, `Name: value`. What is wrong with one is told without its value, which may be a secret.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::out::Out;
-use crate::cli::state::list::{self, Which};
-use crate::cli::state::{Book, Desk};
+use crate::cli::state::list::{self, Table, Which};
+use crate::cli::state::{Book, Desk, stdout_columns};
 use crate::cli::trouble::Trouble;
 
 /// Between two looks.
@@ -23,7 +23,11 @@ pub(crate) fn run(which: Which, book: &dyn Book, cwd: &Path, say: &dyn Fn(&str))
     let mut last = String::new();
     while stdout.is_open() {
         let quiet = |_: &str| Ok(());
-        let table = list::text(&Desk { book, now: foreign::now(), cwd, out: &quiet, say }, which)?;
+        let desk = Desk { book, now: foreign::now(), cwd, out: &quiet, columns: stdout_columns(), say };
+        let table = match list::table_of(&desk, which)? {
+            Table::Rows(text) => text,
+            Table::Empty { complete } => list::nothing(complete) + "\n",
+        };
         let text = if terminal { format!("{HOME}{table}") } else { format!("{table}\n") };
         if terminal || text != last {
             stdout.write(text.as_bytes()).map_err(|e| Trouble::io("write to", Path::new("standard output"), &e))?;

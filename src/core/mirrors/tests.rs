@@ -1,3 +1,5 @@
+//! The table, row by row: which mirror is asked next, and when a pass is over.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -41,6 +41,9 @@ pub(super) fn disarm(name: &mut String) {
     }
 }
 
+/// The longest name that leaves room for every ending of ours.
+const STEM_MAX: usize = super::NAME_MAX - LONGEST_SUFFIX;
+
 /// The mark that keeps two shortened names apart: `~` and the CRC-32C of the whole.
 pub(super) fn mark(whole: &[u8]) -> String {
     format!("~{:08x}", crc32c::crc32c(whole))
@@ -56,8 +59,8 @@ fn beside(target: &OsStr, suffix: &str) -> OsString {
 fn fits(target: &OsStr) -> bool {
     let bytes = target.as_encoded_bytes();
     // Cutting between two characters costs up to three bytes.
-    let like_ours = bytes.len() + 3 >= super::SAFE_MAX && ends_in_mark(bytes);
-    bytes.len() <= super::SAFE_MAX && !like_ours
+    let like_ours = bytes.len() + 3 >= STEM_MAX && ends_in_mark(bytes);
+    bytes.len() <= STEM_MAX && !like_ours
 }
 
 fn ends_in_mark(name: &[u8]) -> bool {
@@ -67,6 +70,6 @@ fn ends_in_mark(name: &[u8]) -> bool {
 
 fn shortened(target: &OsStr) -> String {
     let text = target.to_string_lossy();
-    let cut = text.floor_char_boundary(super::SAFE_MAX - MARK_LEN);
+    let cut = text.floor_char_boundary(STEM_MAX - MARK_LEN);
     format!("{}{}", &text[..cut], mark(target.as_encoded_bytes()))
 }

@@ -1,3 +1,5 @@
+//! The table, row by row: what each failure means.
+
 use super::*;
 use crate::core::failure::{Cut, LocalFault, RedirectFault};
 use crate::core::range::{ByteRange, Length, Offset};
