@@ -206,5 +206,6 @@ fn other_urls_for_the_same_target_become_its_mirrors() {
     let new = Rig::start(move |a| served.reply(a));
     w.download(&new.url("/moved/f")).run().exits(0);
     w.holds(&data);
-    assert!(new.asked()[0].from() > 500_000, "the bytes held were not used");
+    // A random earlier block may be compared first.
+    assert!(new.resumed(0, 500_000), "the bytes held were not used");
 }

@@ -20,8 +20,10 @@ use crate::io::state_file::{Loaded, StateError, StateFile};
 
 /// So long a change may wait for company.
 const GATHER: Delay = Delay::from_secs(1);
-/// After a write, so many times its duration passes before the next.
-const REST: u32 = 4;
+/// After a write of a large state, so many times its duration passes before the next.
+const REST: u64 = 4;
+/// Where there are fewer transfers, a write is short, and nothing need wait for it.
+const MANY: usize = 2_000;
 /// So many finished transfers are remembered.
 const FINISHED: usize = 10_000;
 
@@ -137,7 +139,7 @@ impl Persist {
         }
         let (claims, dirty, last) = (&mut self.claims, &self.dirty, &self.last);
         let path = self.file.path();
-        let met = self.file.commit(|document| {
+        let (met, transfers) = self.file.commit(|document| {
             let mut met = Met::default();
             let (mut living, mut twins) = (Living::new(path), Twins::default());
             let mut after = After { now, rng, living: &mut living, twins: &mut twins };
@@ -156,12 +158,12 @@ impl Persist {
             store_hosts(document, hosts.0, hosts.1);
             document.prune_finished(FINISHED);
             claims.committed(document);
-            met
+            (met, document.len())
         })?;
         self.dirty.clear();
         self.last.clear();
         self.due = None;
-        self.space_writes(now, clock);
+        self.space_writes(transfers, now, clock);
         Ok(met)
     }
 
@@ -196,7 +198,6 @@ impl Persist {
             claims.committed(document);
             claimed
         })?;
-        self.space_writes(now, clock);
         Ok(claimed)
     }
 
@@ -230,9 +231,11 @@ impl Persist {
         })
     }
 
-    fn space_writes(&mut self, began: Now, clock: &Clock) {
-        let ended = clock.now().mono;
-        self.not_before = ended + ended.since(began.mono).saturating_mul(REST.into());
+    fn space_writes(&mut self, transfers: usize, began: Now, clock: &Clock) {
+        if transfers >= MANY {
+            let ended = clock.now().mono;
+            self.not_before = ended + ended.since(began.mono).saturating_mul(REST);
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
+use crate::engine::hosts::key_of;
 use crate::engine::slots::Queue;
-use crate::engine::supervisor::{Mail, Supervisor, key_of};
+use crate::engine::supervisor::{Mail, Supervisor};
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice};
@@ -48,8 +49,8 @@ impl Supervisor<'_> {
         let first = if entry.failed_before { Event::Retry } else { Event::Wake };
         let (id, asks_only) = (entry.record.id, entry.revalidate.is_some());
         let way = self.ways.of(&entry.record.options.net)?;
-        self.make(entry, way);
         let now = self.clock.now();
+        self.make(entry, way, now);
         self.handle(id, first, now);
         let starts = self.transfers.get(&id).is_some_and(|t| t.wanted.is_some() && t.record().path.is_some());
         if !asks_only {
@@ -67,14 +68,13 @@ impl Supervisor<'_> {
         };
         let id = record.id;
         match admit::admit(&job, Some(record.clone()), || record.clone()) {
-            Admission::Run(entry) => self.make(*entry, way),
+            Admission::Run(entry) => self.make(*entry, way, now),
             Admission::Done { record: done, evidence } => {
-                let now = self.clock.now();
                 return self.end_done(admit::kept(done.map_or(record, |r| *r), evidence, now));
             }
             Admission::Refused(fault) => {
                 let entry = Entry { record, revalidate: None, clobber: Clobber::Refuse, failed_before: false };
-                self.make(entry, way);
+                self.make(entry, way, now);
                 if let Some(transfer) = self.transfers.get_mut(&id) {
                     transfer.blocked = Some(fault);
                 }
@@ -83,9 +83,9 @@ impl Supervisor<'_> {
         self.handle(id, Event::Wake, now);
     }
 
-    fn make(&mut self, entry: Entry, way: Arc<Way>) {
+    fn make(&mut self, entry: Entry, way: Arc<Way>, now: Now) {
         let rules = self.rules(&entry.record);
-        let machine = PersFileXfer::from_record(entry.record, rules, self.clock.now());
+        let machine = PersFileXfer::from_record(entry.record, rules, now);
         let mut transfer = Transfer::new(machine, way, entry.clobber);
         transfer.revalidate = entry.revalidate;
         self.transfers.insert(transfer.id(), transfer);

@@ -6,19 +6,20 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
-use crate::core::hosts::{Change, HostKey, Hosts};
+use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
-use crate::core::pers_xfer::record::{Direction, Record, XferId};
+use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::{Action, Event, Urgency, View};
 use crate::core::range::Length;
 use crate::core::state::Document;
-use crate::core::time::{Delay, Mono, Now};
+use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::claims::Keep;
 use crate::engine::ended::Why;
+use crate::engine::hosts::key_of;
 use crate::engine::persist::{Flush, Met, Persist};
 use crate::engine::slots::Slots;
-use crate::engine::transfer::{Answered, Transfer};
+use crate::engine::transfer::Transfer;
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
@@ -26,9 +27,6 @@ use crate::io::clock::Clock;
 use crate::io::driver::{Closed, Tell};
 use crate::io::lane::Lanes;
 use crate::io::transport::Throttle;
-
-/// After a wish to stop, sessions have so long to write out what they hold.
-const DRAIN: Delay = Delay::from_millis(1_500);
 
 /// What reaches the loop from sessions.
 #[derive(Debug)]
@@ -79,6 +77,10 @@ impl Mailbox {
     pub(super) fn new() -> Self {
         let (outbox, inbox) = unbounded_channel();
         Self { outbox, inbox }
+    }
+
+    pub(super) async fn recv(&mut self) -> Option<(XferId, Mail)> {
+        self.inbox.recv().await
     }
 }
 
@@ -140,7 +142,7 @@ impl<'a> Supervisor<'a> {
                     self.why = Why::Interrupted;
                     break;
                 }
-                mail = self.mailbox.inbox.recv() => self.receive(mail),
+                mail = self.mailbox.recv() => self.receive(mail),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
@@ -184,7 +186,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes the mail that came, and what else has come meanwhile.
-    fn receive(&mut self, mail: Option<(XferId, Mail)>) {
+    pub(super) fn receive(&mut self, mail: Option<(XferId, Mail)>) {
         let mut next = mail;
         while let Some((id, mail)) = next {
             let now = self.clock.now();
@@ -248,47 +250,6 @@ impl<'a> Supervisor<'a> {
             end: crate::core::file_xfer::End::Failed(crate::core::failure::Failure::Local(defect(message))),
         };
         self.handle(id, Event::Ended(Box::new(outcome), None), now);
-    }
-
-    /// The first good answer of a host ends its backoff; nobody need wait for the end of the session.
-    fn host_answered(&mut self, id: XferId, now: Now) {
-        let Some(running) = self.transfers.get_mut(&id).and_then(|t| t.running.as_mut()) else { return };
-        if std::mem::replace(&mut running.answered, Answered::Well) == Answered::NotYet {
-            let host = running.host.clone();
-            let change = self.hosts.succeeded(&key_of(&host));
-            self.host_changed(&host, change, now);
-        }
-    }
-
-    fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &Outcome, now: Now) {
-        let Some(transfer) = self.transfers.get(&id) else { return };
-        let key = key_of(host);
-        match transfer.host_news(outcome) {
-            HostNews::Failing { floor } => {
-                self.hosts.failed(&key, now, &mut *self.rng);
-                if let Some(floor) = floor {
-                    self.hosts.hold_until(&key, now.mono + floor);
-                }
-                self.heard_of.insert(key);
-            }
-            HostNews::Good => {
-                let change = self.hosts.succeeded(&key);
-                self.host_changed(host, change, now);
-            }
-            HostNews::Nothing => self.hosts.probe_abandoned(&key),
-        }
-    }
-
-    /// A host that is open again: whoever waits for it goes on at once.
-    pub(super) fn host_changed(&mut self, host: &Origin, change: Change, now: Now) {
-        if change != Change::Opened {
-            return;
-        }
-        self.heard_of.insert(key_of(host));
-        self.slots.open(host);
-        for id in self.waiting_for.remove(host).unwrap_or_default() {
-            self.handle(id, Event::HostOpened(host.clone()), now);
-        }
     }
 
     /// Feeds a machine, and carries out what it wishes for.
@@ -411,64 +372,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Tells every session to end, and waits a moment for what they hold.
-    async fn drain(&mut self) {
-        let now = self.clock.now();
-        let until = now.mono + DRAIN;
-        let ids: Vec<XferId> = self.transfers.keys().copied().collect();
-        for id in ids {
-            if let Some(running) = self.transfers.get(&id).and_then(|t| t.running.as_ref()) {
-                running.stop.cancel();
-            }
-            self.handle(id, Event::Paused, now);
-        }
-        while self.slots.running() > 0 {
-            let now = self.clock.now().mono;
-            if now >= until {
-                break;
-            }
-            tokio::select! {
-                mail = self.mailbox.inbox.recv() => self.receive(mail),
-                () = sleep_until(Some(until), now) => {}
-            }
-        }
-    }
-
-    /// Everything that is not over is stored as it stands, and is nobody's from then on.
-    fn leave(&mut self) -> Result<(), EngineError> {
-        let now = self.clock.now();
-        for transfer in self.transfers.values().filter(|t| t.is_to_be_stored()) {
-            self.persist.mark(transfer.id(), Urgency::Now, now.mono);
-        }
-        self.save(Keep::Free, &BTreeMap::new())?;
-        let why = self.why.clone();
-        let left = std::mem::take(&mut self.transfers);
-        for (id, mut transfer) in left {
-            transfer.let_go();
-            self.ended.extend(transfer.report(&why).map(|report| (id, report)));
-        }
-        Ok(())
-    }
-
     /// Why transfers that are not over are not.
     pub(super) fn why(&self) -> &Why {
         &self.why
     }
-}
-
-/// What a session's end says of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostNews {
-    /// It does not do its work; it may have asked to wait.
-    Failing { floor: Option<Delay> },
-    /// It answered.
-    Good,
-    /// Nothing.
-    Nothing,
-}
-
-pub(super) fn key_of(host: &Origin) -> HostKey {
-    HostKey { origin: host.clone(), direction: Direction::Download }
 }
 
 pub(super) fn defect(message: &str) -> LocalFault {
@@ -476,7 +383,7 @@ pub(super) fn defect(message: &str) -> LocalFault {
     LocalFault::Io { doing: "run", path: "the session".to_owned(), detail }
 }
 
-async fn sleep_until(wake: Option<Mono>, now: Mono) {
+pub(super) async fn sleep_until(wake: Option<Mono>, now: Mono) {
     match wake {
         Some(at) => tokio::time::sleep(at.since(now).as_std()).await,
         None => std::future::pending().await,

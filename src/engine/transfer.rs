@@ -16,7 +16,7 @@ use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::{Context, HostSign, Scope, judge};
 use crate::engine::claims::Loss;
-use crate::engine::supervisor::HostNews;
+use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, SyncMode, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};

@@ -10,7 +10,8 @@ use crate::core::pers_xfer::sharing::{OwnerId, Wanted, Wish};
 use crate::core::time::{Delay, Mono, Now};
 use crate::engine::claims::{Living, Loss};
 use crate::engine::ended::{self, Why};
-use crate::engine::supervisor::{Supervisor, key_of};
+use crate::engine::hosts::key_of;
+use crate::engine::supervisor::Supervisor;
 use crate::engine::{Ending, EngineError};
 
 /// How often the state file is looked at.

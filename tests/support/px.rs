@@ -318,6 +318,10 @@ impl Running {
         self.child.id()
     }
 
+    pub(crate) fn stdout_so_far(&self) -> String {
+        read(&self.stdout)
+    }
+
     pub(crate) fn stderr_so_far(&self) -> String {
         read(&self.stderr)
     }
