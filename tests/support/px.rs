@@ -286,6 +286,14 @@ impl Running {
         ran
     }
 
+    /// What came of it, if it has ended.
+    pub(crate) fn try_end(mut self) -> Result<Ran, Self> {
+        match self.child.try_wait().unwrap() {
+            Some(_) => Ok(self.end()),
+            None => Err(self),
+        }
+    }
+
     /// Waits for the condition, then sends the signal. It must not have ended by itself before that.
     #[track_caller]
     pub(crate) fn signal_when(mut self, signal: Signal, condition: impl Fn() -> bool) -> Self {
