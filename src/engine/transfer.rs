@@ -14,7 +14,7 @@ use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
 use crate::engine::FailedPart;
-use crate::engine::supervisor::HostNews;
+use crate::engine::hosts::HostNews;
 use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
@@ -179,7 +179,9 @@ impl Transfer {
     pub(super) fn changed_since(&self, changes: u32) -> Option<String> {
         let now = self.record().dossier.changes;
         (changes < now && now <= MAX_CHANGES).then(|| {
-            format!("the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})")
+            format!(
+                "the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})"
+            )
         })
     }
 
