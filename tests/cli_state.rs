@@ -38,10 +38,7 @@ const SOUND: [(&str, &[Row]); 5] = [
     ("future.xml", &[("image.iso", "pending", 3, Some(1_767_226_211.75), Some(2_147_483_648))]),
     (
         "given_up.xml",
-        &[
-            ("survey.csv", "failed", 91, None, Some(5_242_880)),
-            ("results.tar", "done", 0, None, Some(196_608)),
-        ],
+        &[("survey.csv", "failed", 91, None, Some(5_242_880)), ("results.tar", "done", 0, None, Some(196_608))],
     ),
     (
         "waiting.xml",
@@ -54,7 +51,8 @@ const SOUND: [(&str, &[Row]); 5] = [
 
 #[test]
 fn every_sample_is_listed_with_its_retries_and_times() {
-    let mut known: Vec<_> = SOUND.iter().map(|(sample, _)| (*sample).to_owned()).chain(["damaged.xml".into()]).collect();
+    let mut known: Vec<_> =
+        SOUND.iter().map(|(sample, _)| (*sample).to_owned()).chain(["damaged.xml".into()]).collect();
     known.sort();
     assert_eq!(names_in(&samples()), known, "a sample that no test reads");
     for (sample, rows) in SOUND {

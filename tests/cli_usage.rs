@@ -123,7 +123,10 @@ fn every_mistake_is_one_line_that_names_the_thing_and_what_to_do() {
         let out = persxfer(home.path(), &words.iter().map(String::as_str).collect::<Vec<_>>());
         let said = text(&out.stderr);
         assert_eq!(out.status.code(), Some(*status), "{words:?}: {said}");
-        assert!(said.contains(names) && said.contains(advises), "{words:?}: {names:?} or {advises:?} is not in: {said}");
+        assert!(
+            said.contains(names) && said.contains(advises),
+            "{words:?}: {names:?} or {advises:?} is not in: {said}"
+        );
         assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
         assert!(!said.contains("os error") && !said.contains("s3cret"), "{words:?}: {said}");
         assert!(out.stdout.is_empty(), "{words:?}: only data goes to standard output");

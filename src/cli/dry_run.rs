@@ -54,7 +54,9 @@ fn outlook(job: &Job, records: &[Record], now: Now) -> String {
 fn known(record: &Record, now: Now) -> String {
     match &record.status {
         Status::Done => "complete already: the server would be asked whether it has changed".into(),
-        Status::Failed { message, .. } => format!("failed before ({}): would begin anew, with the bytes that are held", printable(message)),
+        Status::Failed { message, .. } => {
+            format!("failed before ({}): would begin anew, with the bytes that are held", printable(message))
+        }
         Status::Suspended | Status::Pending => {
             let held = human_size(record.confirmed.0);
             match waits(record, now) {

@@ -120,7 +120,9 @@ impl Plain {
                 Some(format!("{name}: session {number} with {}, from {from}", host_of(url)))
             }
             (Notice::Progress { .. }, _) => self.periodic(now),
-            (Notice::Verifying { .. }, Some(row)) if row.held >= LONG_CHECK => Some(format!("{name}: {}", row.doing(now))),
+            (Notice::Verifying { .. }, Some(row)) if row.held >= LONG_CHECK => {
+                Some(format!("{name}: {}", row.doing(now)))
+            }
             (Notice::Failed { id, url, failure, refused, .. }, Some(row)) => {
                 let then = if *refused { "; this mirror is not asked again" } else { "" };
                 let text = printable(&failure.to_string());

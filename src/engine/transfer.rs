@@ -179,7 +179,9 @@ impl Transfer {
     pub(super) fn changed_since(&self, changes: u32) -> Option<String> {
         let now = self.record().dossier.changes;
         (changes < now && now <= MAX_CHANGES).then(|| {
-            format!("the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})")
+            format!(
+                "the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})"
+            )
         })
     }
 

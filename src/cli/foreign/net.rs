@@ -93,7 +93,8 @@ fn read_netrc() -> Result<Option<Netrc>, String> {
 }
 
 fn read_cookies(path: &Path) -> Result<Cookies, String> {
-    let bytes = std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {}", path.display(), plain_error(&e)))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {}", path.display(), plain_error(&e)))?;
     let jar = cookies::Cookies::parse(&String::from_utf8_lossy(&bytes));
     Ok(Cookies::new(move |url, now| jar.header_for(url, now)))
 }

@@ -8,8 +8,8 @@ use crate::cli::report::clock;
 use crate::cli::state::Desk;
 use crate::cli::state::json::{self, Entry, Form, List};
 use crate::cli::trouble::Trouble;
-use crate::core::time::Epoch;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
+use crate::core::time::Epoch;
 
 /// Which transfers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +37,11 @@ pub(super) fn run(desk: &Desk<'_>, which: Which, form: Form) -> Result<Exit, Tro
             (desk.out)(&format!("{}\n", json::text(&List { schema: json::SCHEMA, transfers })))?;
         }
         Form::Text if shown.is_empty() && !contents.records.is_empty() => {
-            (desk.say)(&format!("no open transfers; --all shows the {} that {} complete",
+            (desk.say)(&format!(
+                "no open transfers; --all shows the {} that {} complete",
                 contents.records.len(),
-                if contents.records.len() == 1 { "is" } else { "are" }));
+                if contents.records.len() == 1 { "is" } else { "are" }
+            ));
         }
         Form::Text if shown.is_empty() => (desk.say)("no transfers"),
         Form::Text => (desk.out)(&table(shown.iter().map(|r| row(desk, r)), desk.columns))?,
@@ -110,7 +112,8 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_cuts_names_only() {
-        let row = || ["debian-13.2.0-amd64-netinst.iso", "ready", "0 B", "?", "0", "-", "deb.example"].map(str::to_owned);
+        let row =
+            || ["debian-13.2.0-amd64-netinst.iso", "ready", "0 B", "?", "0", "-", "deb.example"].map(str::to_owned);
         let wide = table([row()].into_iter(), None);
         assert!(wide.contains("debian-13.2.0-amd64-netinst.iso  ready"), "{wide}");
         let narrow = table([row()].into_iter(), Some(72));

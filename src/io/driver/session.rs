@@ -102,7 +102,7 @@ impl Session {
         trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
-                trace::answer(status.into(), &headers);
+                trace::answer(status, &headers);
                 self.open = Some(OpenBody { status, body, pending: None, joined: false });
                 Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
             }
