@@ -112,6 +112,7 @@ impl Session {
                 Ok(Ok(None)) => return Ok(Arrived::End),
                 Ok(Err(failure)) => return Ok(Arrived::Broken(failure)),
                 Err(_beat) => {
+                    self.tell_progress(reading)?;
                     if let Some(store) = &mut self.store {
                         store.tick(now)?;
                     }
@@ -192,9 +193,14 @@ impl Session {
         }
     }
 
+    /// Tells how far it is, if that is news: so the silence that follows is counted from the last byte.
     fn tell_progress(&mut self, reading: &Reading) -> Result<(), LocalFault> {
         let Some(store) = &mut self.store else { return Ok(()) };
         let held = store.held(reading.plan.place);
+        if self.told_received == self.received {
+            return Ok(());
+        }
+        self.told_received = self.received;
         (self.tell)(Tell::Progress { held, received: self.received });
         Ok(())
     }

@@ -30,6 +30,8 @@ pub(super) struct Session {
     pub(super) store: Option<PartStore>,
     pub(super) open: Option<OpenBody>,
     pub(super) received: Length,
+    /// What was received when progress was last told.
+    pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
     told: Dossier,
 }
@@ -62,7 +64,8 @@ impl Session {
         let told = orders.dossier.clone();
         let machine = FileXfer::new(plan);
         let (open, received, finished) = (None, Length::ZERO, None);
-        Ok(Self { orders, hands, tell, machine, store, open, received, finished, told })
+        let told_received = received;
+        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, told })
     }
 
     /// Runs the machine to its end.
