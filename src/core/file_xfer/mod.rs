@@ -31,6 +31,9 @@ pub const STEPS_BACK: [Length; 4] = [Length(64 << 10), Length(1 << 20), Length(1
 /// Up to so many versions of a file that changes are begun in one life (design 3.3).
 pub const MAX_CHANGES: u32 = 8;
 
+/// In so many sessions in a row a shorter file without a strong validator must be seen before it counts as the file.
+pub const SIGHTINGS: u32 = 3;
+
 /// Redirects followed in one session (design 3.11).
 pub const MAX_REDIRECTS: u32 = 20;
 
@@ -147,6 +150,8 @@ pub struct Plan {
     pub proof: Proof,
     /// One random earlier block to compare first, where no strong validator speaks for the bytes held.
     pub probe: Option<ByteRange>,
+    /// What that block proves.
+    pub probe_weight: Weight,
     /// Is there a digest that will have the last word?
     pub digest: LastWord,
     /// Are there other mirrors, so that an odd one can be dropped?
@@ -191,6 +196,18 @@ pub struct Proof {
     pub part: Offset,
     /// In the second part file.
     pub rival: Offset,
+    /// What equal bytes there prove.
+    pub weight: Weight,
+}
+
+/// What an equal block proves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// That the files are one, as far as a comparison goes.
+    #[default]
+    Informative,
+    /// Nothing: it is one byte repeated, as in too many files.
+    Constant,
 }
 
 /// Does a digest of the whole decide in the end?

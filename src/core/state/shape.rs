@@ -102,6 +102,8 @@ const NUMBERS: &[&str] = &[
     "last_modified",
     "date",
     "changes",
+    "shrunk",
+    "shrunk_seen",
     "time",
     "size",
     "mtime_ns",
@@ -121,7 +123,7 @@ impl Shape {
                 &["position", "url", "refused", "served", "missing_passes", "corrupt_fetches", "not_before", "tried"]
             }
             Self::Backoff => backoff::ORDER,
-            Self::Dossier => &["part", "rival", "origin_notes", "changes"],
+            Self::Dossier => &["part", "rival", "origin_notes", "changes", "shrunk", "shrunk_seen"],
             Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"],
             Self::Validators => &["origin", "etag", "last_modified", "date"],
             Self::Origin => &["origin", "ranges", "if_range", "etags_lie"],

@@ -88,11 +88,11 @@ impl Session {
 
     /// The next chunk. The part file is written out and the stall rule looked at meanwhile.
     async fn arrive(&mut self, reading: &mut Reading) -> Result<Arrived, LocalFault> {
-        let Some(open) = &mut self.open else { return Ok(Arrived::End) };
-        if let Some(chunk) = open.pending.take() {
+        if let Some(chunk) = self.open.as_mut().and_then(|open| open.pending.take()) {
             return Ok(Arrived::Chunk(chunk));
         }
         loop {
+            let Some(open) = &mut self.open else { return Ok(Arrived::End) };
             let waited = tokio::time::timeout(BEAT, open.body.chunk()).await;
             let now = self.hands.clock.now().mono;
             match waited {
@@ -147,6 +147,11 @@ impl Session {
             }
             self.keep(chunk);
             return Ok(None);
+        }
+        let end = reading.at + Length(chunk.len() as u64);
+        if let Some(limit) = self.orders.max_filesize.filter(|limit| end.as_length() > *limit) {
+            let failure = Failure::TooLarge { size: end.as_length(), limit };
+            return Ok(Some(Event::Broke(reading.at, failure)));
         }
         self.append(reading, chunk)?;
         Ok(None)

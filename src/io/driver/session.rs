@@ -3,7 +3,7 @@
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -20,6 +20,9 @@ const PROBE_ABOVE: Length = Length(1 << 20);
 /// The body of a redirect or an error is read to its end where it is at most so long, and comes within this time.
 const SMALL_BODY: Length = Length(64 << 10);
 const BODY_PATIENCE: Delay = Delay::from_millis(200);
+
+/// So many random blocks are looked at for one that tells something.
+const PROBE_DRAWS: u64 = 16;
 
 /// A session under way.
 pub(super) struct Session {
@@ -88,7 +91,7 @@ impl Session {
                     self.ready_to_write(plan.place)?;
                     self.receive(plan).await?
                 }
-                Next::Finish { evidence, .. } => return Ok(Leg::Whole(evidence)),
+                Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
                 Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
                 Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
             };
@@ -122,7 +125,7 @@ impl Session {
         }
     }
 
-    fn apply(&mut self, op: FileOp) -> Result<(), LocalFault> {
+    pub(super) fn apply(&mut self, op: FileOp) -> Result<(), LocalFault> {
         let Some(store) = &mut self.store else { return Ok(()) };
         match op {
             FileOp::Cut(place, to) => store.cut(place, to.as_length()),
@@ -227,11 +230,11 @@ fn open_store(
 fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Plan, LocalFault> {
     let (mut proof, mut probe) = (Proof::default(), None);
     if let Some(store) = store {
-        proof.part = proof_start(store, Place::Part)?;
+        (proof.part, proof.weight) = proof_start(store, Place::Part)?;
         if orders.dossier.rival.is_some() {
-            proof.rival = proof_start(store, Place::Rival)?;
+            (proof.rival, proof.weight) = proof_start(store, Place::Rival)?;
         }
-        probe = probe_block(orders, store, proof.part, seed)?;
+        probe = probe_block(orders, store, proof, seed)?;
     }
     let name = match &orders.home {
         Home::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -242,7 +245,8 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         first_origin: orders.first_origin.clone(),
         dossier: orders.dossier.clone(),
         proof,
-        probe,
+        probe: probe.map(|(block, _)| block),
+        probe_weight: probe.map_or(Weight::Constant, |(_, weight)| weight),
         digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
         company: orders.company,
         freshness: orders.freshness,
@@ -252,30 +256,42 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
     })
 }
 
-/// Where the comparison starts: at the last block held that is not all one byte.
-fn proof_start(store: &mut PartStore, place: Place) -> Result<Offset, LocalFault> {
+/// Where the comparison starts: at the last block held that is not all one byte, if there is one.
+fn proof_start(store: &mut PartStore, place: Place) -> Result<(Offset, Weight), LocalFault> {
     let held = store.held(place).as_end();
-    let block = store.nearest_informative(place, held, OVERLAP)?;
-    Ok(block.map_or(held.back(OVERLAP), |b| b.start))
+    Ok(match store.nearest_informative(place, held, OVERLAP)? {
+        Some(block) => (block.start, Weight::Informative),
+        None => (held.back(OVERLAP), Weight::Constant),
+    })
 }
 
-/// One random block before the tail, where nothing stronger than the comparison speaks for what is held.
+/// One random block before the tail, where nothing stronger than the comparison speaks for what is held. Of some draws the
+/// first that tells something is taken; one that tells nothing still shows where the files differ.
 fn probe_block(
     orders: &Orders,
     store: &mut PartStore,
-    tail: Offset,
+    proof: Proof,
     seed: u64,
-) -> Result<Option<ByteRange>, LocalFault> {
+) -> Result<Option<(ByteRange, Weight)>, LocalFault> {
     let draft = &orders.dossier.part;
     let origin = orders.url.origin();
     let vouched = draft.validators.iter().any(|(o, v)| *o == origin && v.has_strong());
     if draft.held < PROBE_ABOVE || vouched || orders.dossier.rival.is_some() || !orders.terms.digests.is_empty() {
         return Ok(None);
     }
-    let blocks = tail.0 / OVERLAP.0;
-    let start = Offset(seed.checked_rem(blocks).unwrap_or(0) * OVERLAP.0);
-    let block = ByteRange::new(start, start + OVERLAP);
-    Ok(store.informative(Place::Part, block)?.then_some(block))
+    let blocks = proof.part.0 / OVERLAP.0;
+    let mut drawn = None;
+    for n in 0..PROBE_DRAWS {
+        // The odd factor is that of Fibonacci hashing: draws from one seed lie far apart.
+        let draw = seed.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let start = Offset(draw.checked_rem(blocks).unwrap_or(0) * OVERLAP.0);
+        let block = ByteRange::new(start, start + OVERLAP);
+        if store.informative(Place::Part, block)? {
+            return Ok(Some((block, Weight::Informative)));
+        }
+        drawn.get_or_insert((block, Weight::Constant));
+    }
+    Ok(drawn)
 }
 
 fn note_inodes(dossier: &mut Dossier, store: &PartStore) {
