@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::io::durable::{self, Clobber};
+use crate::io::effects;
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
 use crate::io::part::names::{folder_of, sibling};
@@ -113,9 +114,9 @@ impl Journal {
     fn write(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
         let bytes: Vec<u8> = entries.iter().flat_map(Entry::encode).collect();
         let Some(file) = &mut self.file else { return Ok(()) };
-        if let Err(e) = file.write_all(&bytes) {
+        if let Err(e) = effects::Writer(file).write_all(&bytes) {
             // A torn record would hide all that follow it.
-            let _ = file.set_len(self.size).and_then(|()| file.seek(SeekFrom::Start(self.size)));
+            let _ = effects::set_length(file, self.size).and_then(|()| file.seek(SeekFrom::Start(self.size)));
             return Err(fault("write", &self.path, &e));
         }
         self.size += bytes.len() as u64;
@@ -126,7 +127,7 @@ impl Journal {
     /// Everything appended so far is on the disk afterwards, and the files' names too.
     pub(super) fn flush(&mut self) -> Result<(), LocalFault> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(on("flush", &self.path))?;
+        effects::sync_data(file).map_err(on("flush", &self.path))?;
         if !self.name_synced {
             durable::sync_dir(folder_of(&self.path))?;
             self.name_synced = true;
@@ -169,7 +170,7 @@ impl Journal {
             return unlink(&self.path);
         }
         entries.into_iter().for_each(|e| self.learn(e));
-        file.set_len(good).and_then(|()| file.seek(SeekFrom::Start(good))).map_err(on("cut", &self.path))?;
+        effects::set_length(&file, good).and_then(|()| file.seek(SeekFrom::Start(good))).map_err(on("cut", &self.path))?;
         (self.file, self.size) = (Some(file), good);
         Ok(())
     }
@@ -192,11 +193,11 @@ impl Journal {
     /// Writes it anew, with the last word on each draft only.
     fn compact(&mut self) -> Result<(), LocalFault> {
         let next = sibling(&self.path, "-next");
-        let mut file = take::create_own(&next).map_err(on("create", &next))?;
+        let file = take::create_own(&next).map_err(on("create", &next))?;
         let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
-        file.write_all(&bytes).map_err(on("write", &next))?;
+        effects::Writer(&file).write_all(&bytes).map_err(on("write", &next))?;
         if self.sync == SyncMode::Full {
-            file.sync_data().map_err(on("flush", &next))?;
+            effects::sync_data(&file).map_err(on("flush", &next))?;
         }
         durable::publish(&next, &self.path, Clobber::Replace)?;
         (self.file, self.size, self.name_synced) = (Some(file), bytes.len() as u64, false);

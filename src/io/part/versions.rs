@@ -3,12 +3,13 @@
 //! These steps are rare and wait for whatever is being flushed. Each leaves a state that the rules of `open` read right,
 //! wherever it is interrupted.
 
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Seek as _};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::range::Length;
 use crate::io::durable::{self, Clobber};
+use crate::io::effects;
 use crate::io::part::draft::Draft;
 use crate::io::part::fault::{on, unlink, write_fault};
 use crate::io::part::flush::lock;
@@ -74,7 +75,7 @@ impl PartStore {
         words.extend(begun(Place::Rival, 0, sync, 0));
         if sync == SyncMode::Full {
             // Flushed whole, so that even what the journal says of the old part is true of the new one until it says more.
-            rival.file.sync_data().map_err(on("flush", &rival.path))?;
+            effects::sync_data(&rival.file).map_err(on("flush", &rival.path))?;
         } else {
             self.record(&words)?;
         }
@@ -135,6 +136,6 @@ fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
 fn copy_start(part: &Draft, rival: &Taken, at: u64) -> io::Result<()> {
     let mut from = &*part.file;
     from.rewind()?;
-    let copied = io::copy(&mut from.take(at), &mut &rival.file)?;
+    let copied = effects::copy(from, &rival.file, at)?;
     if copied == at { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }
