@@ -162,6 +162,14 @@ pub fn create_folder(folder: &Path) -> Result<(), LocalFault> {
     Ok(())
 }
 
+/// Flushes the names that lead to a folder: whoever made them may not have lived to do so. Folders that this user may not
+/// read were not made by him a moment ago, and are left out.
+pub fn sync_way_to(folder: &Path) {
+    for folder in folder.ancestors().take_while(|folder| *folder != Path::new("")) {
+        let _ = sync_dir(folder_of(folder));
+    }
+}
+
 /// A file's name is gone, if it was there.
 ///
 /// # Errors
