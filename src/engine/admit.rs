@@ -14,6 +14,7 @@ use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, Job, Target};
+use crate::io::durable;
 use crate::io::part::{self, Clobber};
 
 /// What becomes of a job.
@@ -68,9 +69,22 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
         (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
         (Found::Nothing, Some(record)) if record.status == Status::Done => run(job, reborn(record), Clobber::Refuse),
         (Found::Nothing, Some(record)) => take_up(job, record, Clobber::Refuse),
+        (Found::Regular(_), known) if job.existing != Existing::Keep && is_ours_unknown(&path, known.as_ref()) => {
+            // Written by a process that ended before the state could say so, and perhaps flushed its name.
+            if let Err(fault) = durable::sync_dir(durable::folder_of(&path)) {
+                return Admission::Refused(fault);
+            }
+            run(job, known.map_or_else(fresh, reborn), Clobber::Replace)
+        }
         (Found::Regular(meta), Some(record)) => meet(job, &path, &meta, record),
         (Found::Regular(_), None) => foreign(job, &path, None, |clobber| run(job, fresh(), clobber)),
     }
+}
+
+/// We wrote the file, and nothing that the record knows would tell.
+fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
+    let inode = known.and_then(|record| record.dossier.part.inode);
+    part::is_witnessed(path) && inode != path.symlink_metadata().ok().map(|meta| meta.ino())
 }
 
 /// A file and a record of it: is the file the one that we wrote?
@@ -80,7 +94,10 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     match record.status {
         Status::Done if ours => ask_again(job, path, record),
         // The process ended between the rename and the state's write: the file is the part file, whole and verified.
-        _ if published && !part::has_part(path) => ask_again(job, path, record),
+        _ if published && !part::has_part(path) => match durable::sync_dir(durable::folder_of(path)) {
+            Ok(()) => ask_again(job, path, record),
+            Err(fault) => Admission::Refused(fault),
+        },
         Status::Done => foreign(job, path, Some(record.clone()), |clobber| run(job, reborn(record), clobber)),
         _ if ours => take_up(job, record, Clobber::Replace),
         _ => foreign(job, path, Some(record.clone()), |clobber| take_up(job, record, clobber)),
@@ -93,6 +110,7 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     if !job.digests.is_empty() {
         let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
         if known || has_digests(path, &job.digests) {
+            part::tidy(path);
             record.status = Status::Done;
             return Admission::Done { evidence: Evidence::Digest, record: Some(Box::new(record)) };
         }

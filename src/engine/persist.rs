@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 
 use crate::core::pers_xfer::Urgency;
-use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::record::{Record, Status, XferId};
 use crate::core::time::{Delay, Mono};
+use crate::io::part;
 use crate::io::state_file::{StateError, StateFile};
 
 /// So long a change may wait for company.
@@ -46,6 +47,8 @@ impl Persist {
         }
         let dirty: Vec<&Record> = self.dirty.iter().filter_map(|id| record(*id)).collect();
         self.file.commit(|document| dirty.iter().for_each(|record| document.put(record)))?;
+        let done = dirty.iter().filter(|record| record.status == Status::Done);
+        done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
         self.due = None;
         Ok(())

@@ -207,7 +207,7 @@ impl Disk {
         }
         let disk = match in_flight {
             InFlight::Stays => self.moved(dir.path(), &inodes),
-            InFlight::Lost => Self::flushed(dir.path(), image, &inodes),
+            InFlight::Lost => Self::flushed(dir.path(), image),
         };
         LaidOut { dir, disk, inodes }
     }
@@ -234,15 +234,18 @@ impl Disk {
             for content in &mut file.contents {
                 *content = renumbered(content, inodes);
             }
-            file.inode = inodes.get(&file.inode).copied().unwrap_or(0);
             if file.died.is_none() {
+                file.inode = inodes[&file.inode];
                 disk.by_inode.insert(file.inode, id);
+            } else {
+                // A number that no file has; what was written down of it is another matter.
+                file.inode = u64::MAX / 2 + id as u64;
             }
         }
         disk
     }
 
-    fn flushed(root: &Path, image: &Image, inodes: &BTreeMap<u64, u64>) -> Self {
+    fn flushed(root: &Path, image: &Image) -> Self {
         let mut disk = Self::empty(root);
         for name in image.names.keys() {
             let meta = fs::metadata(root.join(name)).expect("there");
@@ -252,7 +255,6 @@ impl Disk {
             };
             disk.names.insert(name.clone(), file);
         }
-        debug_assert!(inodes.len() >= disk.by_inode.len());
         (disk.folders, disk.synced_folders) = (image.folders.clone(), image.folders.clone());
         disk.synced_names = disk.names.clone();
         disk

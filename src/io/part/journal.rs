@@ -20,6 +20,8 @@ use crate::io::part::{SyncMode, take};
 
 /// A journal longer than this is written anew with what counts: 1 MiB.
 const LONG: u64 = 1 << 20;
+/// How the name of a journal that is being written anew ends.
+const NEXT: &str = "-next";
 /// A journal longer than this is none of ours: 256 MiB.
 const ABSURD: u64 = 256 << 20;
 
@@ -81,6 +83,26 @@ impl Journal {
     /// It was last written in this very boot, so the page cache still holds whatever was written to the drafts.
     pub(super) fn same_boot(&self) -> bool {
         self.boot.is(self.last_boot)
+    }
+
+    /// As [`Journal::record`], while the files are being opened: not yet in the name of this boot, in which their lengths
+    /// would count before they have been cut. Where there is no journal, there is nothing to correct.
+    pub(super) fn correct(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.write(entries)?;
+        self.flush_if_wanted()
+    }
+
+    /// Records words that must be on the disk before what they announce is done.
+    pub(super) fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.append(entries)?;
+        self.flush_if_wanted()
+    }
+
+    fn flush_if_wanted(&mut self) -> Result<(), LocalFault> {
+        match self.sync {
+            SyncMode::Full => self.flush(),
+            SyncMode::None => Ok(()),
+        }
     }
 
     /// What it says of a draft.
@@ -147,19 +169,28 @@ impl Journal {
         Entry::Proof(place, Proof { inode, first: first as u32, sums, states })
     }
 
-    /// Ends it: the file is gone afterwards, and nothing is known.
+    /// A name beside it was given to another file: the folder is flushed before anything is claimed of that one.
+    pub(super) const fn names_changed(&mut self) {
+        self.name_synced = false;
+    }
+
+    /// Ends it: the file is gone afterwards, and nothing is known. After a loss of power it may be back.
     pub(super) fn remove(&mut self) -> Result<(), LocalFault> {
         if self.file.is_some() {
             unlink(&self.path)?;
+            // What a process left that was killed while it wrote the journal anew.
+            unlink(&sibling(&self.path, NEXT))?;
         }
-        self.forget();
+        (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
+        (self.part, self.rival) = (Known::default(), Known::default());
         Ok(())
     }
 
-    /// Knows nothing any more; a next record begins a new file.
-    pub(super) fn forget(&mut self) {
-        (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
-        (self.part, self.rival) = (Known::default(), Known::default());
+    /// The same, for good: it would speak of files that have another content by then.
+    pub(super) fn remove_for_good(&mut self) -> Result<(), LocalFault> {
+        let there = self.exists();
+        self.remove()?;
+        if there && self.sync == SyncMode::Full { durable::sync_dir(folder_of(&self.path)) } else { Ok(()) }
     }
 
     fn read(&mut self, mut file: File) -> Result<(), LocalFault> {
@@ -192,7 +223,7 @@ impl Journal {
 
     /// Writes it anew, with the last word on each draft only.
     fn compact(&mut self) -> Result<(), LocalFault> {
-        let next = sibling(&self.path, "-next");
+        let next = sibling(&self.path, NEXT);
         let file = take::create_own(&next).map_err(on("create", &next))?;
         let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
         effects::Writer(&file).write_all(&bytes).map_err(on("write", &next))?;

@@ -21,6 +21,7 @@ fn a_file_comes_whole_and_leaves_nothing_beside_it() {
     let mtime = Some(Epoch::from_micros(1_700_000_000_250_000));
     let done = store.publish(Publish { mtime, ..PLAIN }).expect("published");
     drop(store);
+    tidy(&folder.target);
     assert_eq!(folder.names(), ["file.bin"]);
     assert_eq!(read(&folder.target), bytes);
     assert_eq!((done.size, done.mtime_ns), (held(bytes.len()), 1_700_000_000_250_000_000));
@@ -248,18 +249,47 @@ fn room_that_was_taken_and_not_needed_is_given_back() {
 }
 
 #[test]
-fn a_run_that_was_published_but_not_recorded_is_recognised() {
+fn a_file_that_was_published_is_witnessed_until_that_is_known() {
+    let folder = Folder::new(&[]);
+    std::fs::write(&folder.target, "theirs").expect("written");
+    assert!(!is_witnessed(&folder.target));
+    for bytes in [noise(2 * MIB, 15), noise(99, 16)] {
+        let mut store = folder.open().store;
+        write(&mut store, Place::Part, &bytes);
+        store.publish(Publish { existing: Clobber::Replace, ..PLAIN }).expect("published");
+        drop(store);
+        assert!(is_witnessed(&folder.target));
+        // A download that begins meanwhile takes it for no rival, and leaves it.
+        folder.open().store.close().expect("closed");
+        assert!(is_witnessed(&folder.target));
+    }
+    tidy(&folder.target);
+    assert_eq!(folder.names(), ["file.bin"]);
+    assert!(!is_witnessed(&folder.target));
+}
+
+#[test]
+fn a_witness_of_a_part_that_was_never_published_is_no_obstacle() {
     let folder = Folder::new(&[]);
     let mut store = folder.open().store;
-    write(&mut store, Place::Part, &noise(2 * MIB, 15));
+    write(&mut store, Place::Part, &noise(MIB, 17));
     store.close().expect("closed");
-    // As a kill between the rename and the end of the journal leaves it.
-    rustix::fs::rename(folder.part(), &folder.target).expect("renamed");
-    let opened = folder.open();
-    assert_eq!(opened.published.map(|p| p.size), Some(held(2 * MIB)));
-    opened.store.close().expect("closed");
+    std::fs::hard_link(folder.part(), folder.dir.path().join("file.bin.persxfer-part2")).expect("linked");
+    assert_eq!(folder.open().part_held, held(MIB));
+    assert_eq!(folder.names().len(), 2);
+}
+
+#[test]
+fn what_a_kill_left_of_a_finished_download_is_tidied_but_no_download_that_goes_on() {
+    let folder = Folder::new(&[]);
+    let mut store = folder.open().store;
+    write(&mut store, Place::Part, &noise(MIB, 18));
+    store.close().expect("closed");
+    tidy(&folder.target);
+    assert_eq!(folder.names().len(), 2);
+    std::fs::rename(folder.part(), &folder.target).expect("renamed");
+    tidy(&folder.target);
     assert_eq!(folder.names(), ["file.bin"]);
-    assert_eq!(folder.open().published, None);
 }
 
 #[test]
