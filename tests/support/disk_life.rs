@@ -77,6 +77,8 @@ pub(crate) struct Life {
     versions: Vec<Vec<u8>>,
     part: Holds,
     rival: Option<Holds>,
+    /// Versions whose file was taken away and may be back after a loss of power, as it was: nothing beside it is flushed yet.
+    ghosts: Vec<usize>,
     clock: u64,
     facts: Vec<Fact>,
 }
@@ -115,6 +117,7 @@ impl Life {
             versions,
             part,
             rival: None,
+            ghosts: Vec::new(),
             clock: 0,
             facts: Vec::new(),
         };
@@ -139,16 +142,16 @@ impl Life {
     }
 
     fn act(&mut self) {
-        match self.rng.below(if self.way.rivals { 11 } else { 7 }) {
+        match self.rng.below(if self.way.rivals { 13 } else { 8 }) {
             0 | 1 => self.write(Place::Part),
             2 => self.tick(),
             3 | 4 => self.checkpoint(),
             5 => self.cut(),
             6 => self.reopen(),
-            7 => self.fork(),
-            8 if self.rival.is_some() => self.write(Place::Rival),
-            9 if self.rival.is_some() => self.promote(),
-            10 => self.drop_rival(),
+            7 => self.begin_anew(),
+            8 | 9 if self.rival.is_some() => self.write(Place::Rival),
+            10 if self.rival.is_some() => self.promote(),
+            11 => self.drop_rival(),
             _ => self.fork(),
         }
     }
@@ -204,6 +207,33 @@ impl Life {
         self.open(&self.dossier());
         self.settled();
         self.flushed();
+    }
+
+    /// The bytes are wrong, or the record was forgotten: another version from the first byte on.
+    fn begin_anew(&mut self) {
+        let length = 1 + self.rng.below(30_000);
+        let version = self.rng.bytes(length);
+        self.versions.push(version);
+        self.rival = None;
+        let old = std::mem::replace(&mut self.part, Holds { version: self.versions.len() - 1, flushed: 0, written: 0 });
+        self.ghosts.push(old.version);
+        let mut during = self.fact();
+        during.part.push(Holds { flushed: 0, written: 0, ..old });
+        self.facts.push(during);
+        let store = self.store.take().expect("open");
+        match self.rng.below(3) {
+            0 => store.discard().expect("discarded"),
+            1 => {
+                drop(store);
+                PartStore::remove(&self.dir.path().join("file")).expect("removed");
+            }
+            _ => {
+                drop(store);
+                self.open(&Dossier::default());
+                return;
+            }
+        }
+        self.open(&self.dossier());
     }
 
     fn fork(&mut self) {
@@ -294,6 +324,7 @@ impl Life {
 
     fn flushed(&mut self) {
         if self.way.sync == SyncMode::Full {
+            self.ghosts.clear();
             self.part.flushed = self.part.written;
             if let Some(rival) = &mut self.rival {
                 rival.flushed = rival.written;
@@ -310,11 +341,17 @@ impl Life {
     fn fact(&self) -> Fact {
         Fact {
             from: self.recording.count(),
-            part: vec![self.part.clone()],
+            part: self.possible(),
             rival: self.rival.iter().cloned().collect(),
             dossier: self.dossier(),
             published: Published::No,
         }
+    }
+
+    /// What the part may hold: after the end of a process, no ghost.
+    fn possible(&self) -> Vec<Holds> {
+        let ghosts = self.ghosts.iter().map(|version| Holds { version: *version, flushed: 0, written: usize::MAX });
+        std::iter::once(self.part.clone()).chain(ghosts).collect()
     }
 
     /// What the record knows.
@@ -380,6 +417,14 @@ impl Told {
         if self.is_published(fact, &target) {
             return None;
         }
+        // The record may be behind. Then less may be believed, but nothing wrong.
+        let stale = rng.below(8) == 0;
+        let older = self.facts[..self.facts.iter().filter(|f| f.from <= fact.from).count()].iter().rev();
+        let older = older.clone().nth(rng.below(4)).unwrap_or(fact);
+        let any: Vec<Holds> =
+            (0..self.versions.len()).map(|version| Holds { version, flushed: 0, written: 0 }).collect();
+        let lax = Fact { part: any.clone(), rival: any, dossier: older.dossier.clone(), ..fact.clone() };
+        let fact = if stale { &lax } else { fact };
         Some(self.next_life(left, fact, crash, rng))
     }
 
@@ -418,6 +463,8 @@ impl Told {
             self.found("rival", &fact.rival, &read("file.persxfer-part2"), rival_held, crash)
         });
         assert!(rival.is_some() || fact.rival.iter().all(|h| h.least(crash) == 0), "the rival is lost: {fact:?}");
+        let others = fact.part.iter().map(|holds| holds.version).filter(|version| *version != part.version);
+        let ghosts = if crash == Crash::Process { others.collect() } else { Vec::new() };
         let mut first = Fact { from: 0, dossier, ..fact.clone() };
         if crash == Crash::Machine {
             first.part.iter_mut().chain(&mut first.rival).for_each(|holds| holds.written = holds.flushed);
@@ -431,6 +478,7 @@ impl Told {
             versions: self.versions.clone(),
             part,
             rival,
+            ghosts,
             clock: 0,
             facts: vec![first],
             dir,
