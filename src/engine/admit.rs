@@ -11,7 +11,7 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
-use crate::core::time::Delay;
+use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, Job, Target};
 use crate::io::durable;
@@ -110,8 +110,7 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     if !job.digests.is_empty() {
         let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
         if known || has_digests(path, &job.digests) {
-            part::tidy(path);
-            record.status = Status::Done;
+            finish(&mut record, path);
             return Admission::Done { evidence: Evidence::Digest, record: Some(Box::new(record)) };
         }
         return run(job, reborn(record), Clobber::Replace);
@@ -119,6 +118,21 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     let revalidate = Some(std::mem::take(&mut record.dossier.part));
     let record = updated(job, reborn(record));
     Admission::Run(Box::new(Entry { record, revalidate, clobber: Clobber::Replace, failed_before: false }))
+}
+
+/// The digest has spoken for the file: where the process that wrote it ended before the record could say so, it says so now.
+fn finish(record: &mut Record, path: &Path) {
+    if record.status == Status::Done {
+        return part::tidy(path);
+    }
+    record.status = Status::Done;
+    record.finished = path.symlink_metadata().ok().map(|meta| Finished {
+        at: Epoch::from_secs(meta.mtime()),
+        evidence: Evidence::Digest,
+        size: Length(meta.len()),
+        mtime_ns: mtime_ns(&meta),
+        inode: meta.ino(),
+    });
 }
 
 /// A file that is not ours stands there.
@@ -227,8 +241,11 @@ fn look_at(path: &Path) -> Result<Found, LocalFault> {
 }
 
 fn is_as_left(finished: &Finished, meta: &Metadata) -> bool {
-    let mtime_ns = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-    finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns
+    finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns(meta)
+}
+
+fn mtime_ns(meta: &Metadata) -> i128 {
+    i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())
 }
 
 fn has_digests(path: &Path, digests: &[Expected]) -> bool {
