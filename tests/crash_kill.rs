@@ -8,8 +8,8 @@
 mod support;
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use support::{End, Ran, Rig, Served, World, digest, names_in, noise};
 
@@ -81,9 +81,8 @@ impl Story {
         assert!(was_killed || ran.status.code().is_some(), "{moment}: {ran}");
         rig.now(move |asked| served.reply(asked));
         let again = self.command(&world, &rig).run();
-        let trouble = self.trouble(&world, &again).map(|what| {
-            format!("killed at {moment} of\n{}\n{what}\n{again}", tail(trace))
-        });
+        let trouble =
+            self.trouble(&world, &again).map(|what| format!("killed at {moment} of\n{}\n{what}\n{again}", tail(trace)));
         (if was_killed { Killed::Yes } else { Killed::No }, trouble)
     }
 

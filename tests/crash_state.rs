@@ -10,16 +10,21 @@ mod disk_seed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use bytes::Bytes;
 use disk::{Disk, LaidOut, memory};
 use disk_seed::{Plan, Rng};
-use persxfer::core::pers_xfer::record::{Record, XferId};
+use persxfer::core::file_xfer::Place;
+use persxfer::core::file_xfer::dossier::Dossier;
+use persxfer::core::pers_xfer::record::{Evidence, Record, Status, XferId};
+use persxfer::core::time::Epoch;
 use persxfer::io::effects::failpoints::Recording;
+use persxfer::io::part::{Clobber, PartStore, Publish, Spec, SyncMode, tidy};
 use persxfer::io::state_file::{Loaded, StateFile};
 
-const STORIES: u64 = 24;
+const STORIES: u64 = 16;
 const SEEDS: u64 = 6;
 /// Crashes in what follows a crash.
-const DEPTH: u32 = 2;
+const DEPTH: u32 = 1;
 
 /// The state as a test knows it: each transfer's id, and the number of its latest version.
 type Truth = BTreeMap<u64, u32>;
@@ -111,23 +116,64 @@ fn recover(left: LaidOut, allowed: &[&Truth], rng: &mut Rng, depth: u32) {
 #[test]
 fn the_state_reads_and_has_all_that_was_stored() {
     let plan = Plan::of("state");
-    for story in (0..STORIES).filter(|story| plan.tells(*story)) {
+    plan.each_story(STORIES, |story| {
         let dir = tempfile::Builder::new().prefix("persxfer-crash-").tempdir_in(memory()).expect("a folder");
         let recording = Recording::of(dir.path());
         let ledger = change(dir.path(), &recording, &Truth::new(), &mut Rng::new(story));
         let effects = recording.effects();
-        let mut disk = Disk::empty(dir.path());
-        for point in 0..=effects.len() {
-            if point > 0 {
-                disk.take(&effects[point - 1]);
-            }
-            for seed in 0..SEEDS {
-                plan.crash((story, point, seed), |rng| {
-                    let left = if seed == 0 { disk.killed(rng) } else { disk.crashed(rng) };
-                    recover(left, &ledger.at(point), rng, DEPTH);
-                });
-            }
+        plan.each_crash(story, SEEDS, Disk::empty(dir.path()), &effects, |disk, point, seed, rng| {
+            let left = if seed == 0 { disk.killed(rng) } else { disk.crashed(rng) };
+            recover(left, &ledger.at(point), rng, DEPTH);
+        });
+    });
+    plan.ends_with(2500);
+}
+
+#[test]
+fn what_the_state_calls_done_is_there_and_whole() {
+    let plan = Plan::of("done");
+    plan.each_story(12, |story| {
+        let dir = tempfile::Builder::new().prefix("persxfer-crash-").tempdir_in(memory()).expect("a folder");
+        let recording = Recording::of(dir.path());
+        let content = Rng::new(story).bytes(500 + 900 * story as usize);
+        download(dir.path(), &content, story);
+        let effects = recording.effects();
+        plan.each_crash(story, SEEDS, Disk::empty(dir.path()), &effects, |disk, point, seed, rng| {
+            let left = if seed == 0 { disk.killed(rng) } else { disk.crashed(rng) };
+            let done = is_done(left.dir.path());
+            let file = std::fs::read(left.dir.path().join("file")).ok();
+            assert!(file.is_some() || !done, "the state says done, and there is no file");
+            assert!(file.is_none_or(|found| found == content), "the file is wrong");
+            assert!(done || point < effects.len() || seed > 0, "it was done");
+        });
+    });
+    plan.ends_with(1800);
+}
+
+/// A download as the engine makes it: accepted, fetched, given its final name, noted as done.
+fn download(root: &Path, content: &[u8], story: u64) {
+    let state = StateFile::at(root.join("client_state.xml"));
+    let put = |record: Record| state.commit(|document| document.put(&record)).expect("written");
+    put(record(1, 1));
+    let spec = Spec::new(Vec::new(), SyncMode::Full);
+    let mut store = PartStore::open(&root.join("file"), &Dossier::default(), spec).expect("opened").store;
+    for piece in content.chunks(3000) {
+        let at = store.held(Place::Part).as_end();
+        store.write(Place::Part, at, Bytes::copy_from_slice(piece)).expect("written");
+        if story.is_multiple_of(2) {
+            store.checkpoint().expect("checkpoint");
         }
     }
-    plan.ends_with(4000);
+    put(record(1, 2));
+    let at = Epoch::from_secs(9);
+    let how = Publish { existing: Clobber::Refuse, mtime: None, at, evidence: Evidence::Length };
+    let finished = Some(store.publish(how).expect("published"));
+    drop(store);
+    put(Record { status: Status::Done, finished, ..record(1, 3) });
+    tidy(&root.join("file"));
+}
+
+fn is_done(root: &Path) -> bool {
+    let loaded = StateFile::at(root.join("client_state.xml")).load().expect("the state reads");
+    loaded.document.transfers().any(|record| record.status == Status::Done)
 }

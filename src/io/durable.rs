@@ -231,7 +231,9 @@ fn link_or_move(from: &Path, to: &Path) -> Result<(), LocalFault> {
 /// A rename that replaces nothing, atomically; older kernels and odd file systems get the same by other means.
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     match effects::rename_to_free(from, to) {
-        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => link_to_free(from, to),
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            link_to_free(from, to)
+        }
         other => other,
     }
 }

@@ -140,3 +140,55 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
 pub(crate) fn set_times(file: &File, times: FileTimes) -> io::Result<()> {
     effect!("set times", file.set_times(times), |()| Effect::Attributes { inode: inode_of(file) })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    /// Calls that change something on a disk.
+    const CHANGES: [&str; 17] = [
+        "fs::remove_file",
+        "fs::remove_dir",
+        "fs::rename",
+        "fs::hard_link",
+        "fs::write",
+        "fs::copy",
+        "fs::create_dir",
+        "DirBuilder",
+        "File::create",
+        "io::copy",
+        "pwrite",
+        "fallocate",
+        "renameat",
+        ".set_len(",
+        ".sync_all(",
+        ".sync_data(",
+        ".set_permissions(",
+    ];
+
+    #[test]
+    fn whatever_changes_the_disk_does_it_here() {
+        let mut found = Vec::new();
+        for path in sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/io")) {
+            let text = std::fs::read_to_string(&path).expect("read");
+            let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let changes = lines.filter(|line| CHANGES.iter().any(|change| line.contains(change)));
+            found.extend(changes.map(|line| format!("{}: {line}", path.display())));
+        }
+        assert!(found.is_empty(), "{}", found.join("\n"));
+    }
+
+    /// Every source file of the floor but this one, and the tests.
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            if name == "tests" || name == "tests.rs" || name == "effects" || name == "effects.rs" {
+                continue;
+            }
+            if path.is_dir() { found.extend(sources(&path)) } else { found.push(path) }
+        }
+        found
+    }
+}

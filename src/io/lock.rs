@@ -52,7 +52,8 @@ impl Lock {
         let lock = Self { file };
         // For messages only: a disk too full for it must not stop anything.
         let text = std::process::id().to_string();
-        let _ = effects::set_length(&lock.file, 0).and_then(|()| effects::Writer(&lock.file).write_all(text.as_bytes()));
+        let _ =
+            effects::set_length(&lock.file, 0).and_then(|()| effects::Writer(&lock.file).write_all(text.as_bytes()));
         lock
     }
 }

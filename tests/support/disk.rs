@@ -12,6 +12,7 @@
 //! - modes: the old one or the new one.
 //!
 //! The number (inode) of a file that is gone may have been given to a later one.
+#![allow(dead_code, reason = "each test binary uses its own part of it")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -359,7 +360,8 @@ impl FileState {
 
 impl NameEffect {
     fn is_in(&self, folder: &Path) -> bool {
-        let (Self::Folder(path) | Self::Give { path, .. } | Self::Move { to: path, .. } | Self::Take { path, .. }) = self;
+        let (Self::Folder(path) | Self::Give { path, .. } | Self::Move { to: path, .. } | Self::Take { path, .. }) =
+            self;
         path.parent() == Some(folder)
     }
 

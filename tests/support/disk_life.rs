@@ -10,7 +10,7 @@ use persxfer::core::pers_xfer::record::Evidence;
 use persxfer::core::range::Length;
 use persxfer::core::time::{Epoch, Mono};
 use persxfer::io::effects::failpoints::{Effect, Recording};
-use persxfer::io::part::{BlockSums, Boot, Clobber, PartStore, Promoted, Publish, Spec, SyncMode, tidy};
+use persxfer::io::part::{BlockSums, Boot, Clobber, PartStore, Publish, Spec, SyncMode, tidy};
 use sha2::Digest as _;
 
 use crate::disk::{Disk, LaidOut, memory};
@@ -202,6 +202,10 @@ impl Life {
     /// The session ends and another one begins.
     fn reopen(&mut self) {
         let store = self.store.take().expect("open");
+        if self.rng.below(3) == 0 {
+            // The record does not know the rival, which goes.
+            self.rival = None;
+        }
         self.note();
         store.close().expect("closed");
         self.open(&self.dossier());
@@ -459,9 +463,9 @@ impl Told {
         let (part_held, rival_held) = (opened.part_held.0 as usize, opened.rival_held.map_or(0, |h| h.0 as usize));
         let read = |name: &str| std::fs::read(dir.path().join(name)).unwrap_or_default();
         let part = self.found("part", &fact.part, &read("file.persxfer-part"), part_held, crash);
-        let rival = opened.rival_held.map(|_| {
-            self.found("rival", &fact.rival, &read("file.persxfer-part2"), rival_held, crash)
-        });
+        let rival = opened
+            .rival_held
+            .map(|_| self.found("rival", &fact.rival, &read("file.persxfer-part2"), rival_held, crash));
         assert!(rival.is_some() || fact.rival.iter().all(|h| h.least(crash) == 0), "the rival is lost: {fact:?}");
         let others = fact.part.iter().map(|holds| holds.version).filter(|version| *version != part.version);
         let ghosts = if crash == Crash::Process { others.collect() } else { Vec::new() };

@@ -1,6 +1,10 @@
 //! Seeds: every crash that the model makes has a name, is told when something is wrong after it, and can be made again.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use persxfer::io::effects::failpoints::Effect;
+
+use crate::disk::Disk;
 
 /// `PERSXFER_CRASH=STORY/POINT/SEED` makes only that crash; `PERSXFER_CRASH=STORY` all of one story.
 const VARIABLE: &str = "PERSXFER_CRASH";
@@ -54,14 +58,50 @@ impl Plan {
         Self { name, only: std::env::var(VARIABLE).ok(), made: AtomicUsize::new(0) }
     }
 
+    /// Tells so many stories, a few at once.
+    pub(crate) fn each_story(&self, stories: u64, tell: impl Fn(u64) + Sync) {
+        let next = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(|| {
+                    while let Some(story) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|story| *story < stories)
+                    {
+                        if self.tells(story) {
+                            tell(story);
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    /// Makes crashes with so many seeds after each effect of a story, and before the first.
+    pub(crate) fn each_crash(
+        &self,
+        story: u64,
+        seeds: u64,
+        mut disk: Disk,
+        effects: &[Effect],
+        crash: impl Fn(&Disk, usize, u64, &mut Rng),
+    ) {
+        for point in 0..=effects.len() {
+            if point > 0 {
+                disk.take(&effects[point - 1]);
+            }
+            for seed in 0..seeds {
+                self.crash((story, point, seed), |rng| crash(&disk, point, seed, rng));
+            }
+        }
+    }
+
     /// Is this story to be told at all?
-    pub(crate) fn tells(&self, story: u64) -> bool {
+    fn tells(&self, story: u64) -> bool {
         let story = format!("{}-{story}", self.name);
         self.only.as_ref().is_none_or(|only| only.split('/').next() == Some(&story))
     }
 
     /// Makes one crash, unless another one is asked for. What `crash` panics with is told with the crash's name.
-    pub(crate) fn crash(&self, (story, point, seed): (u64, usize, u64), crash: impl FnOnce(&mut Rng)) {
+    fn crash(&self, (story, point, seed): (u64, usize, u64), crash: impl FnOnce(&mut Rng)) {
         let name = format!("{}-{story}/{point}/{seed}", self.name);
         let wanted = |only: &String| !only.contains('/') || *only == name;
         if !self.only.as_ref().is_none_or(wanted) {

@@ -75,8 +75,7 @@ enum Moment {
 static TAPES: Mutex<Vec<Arc<Mutex<Tape>>>> = Mutex::new(Vec::new());
 /// How many effects there have been. Held while one is done.
 static COUNT: Mutex<u64> = Mutex::new(0);
-static ABORT: LazyLock<Option<Abort>> =
-    LazyLock::new(|| Abort::parse(&std::env::var("PERSXFER_ABORT_AT").ok()?));
+static ABORT: LazyLock<Option<Abort>> = LazyLock::new(|| Abort::parse(&std::env::var("PERSXFER_ABORT_AT").ok()?));
 static LINES: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os("PERSXFER_EFFECTS").map(PathBuf::from));
 
 impl Recording {

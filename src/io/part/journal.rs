@@ -201,7 +201,9 @@ impl Journal {
             return unlink(&self.path);
         }
         entries.into_iter().for_each(|e| self.learn(e));
-        effects::set_length(&file, good).and_then(|()| file.seek(SeekFrom::Start(good))).map_err(on("cut", &self.path))?;
+        effects::set_length(&file, good)
+            .and_then(|()| file.seek(SeekFrom::Start(good)))
+            .map_err(on("cut", &self.path))?;
         (self.file, self.size) = (Some(file), good);
         Ok(())
     }

@@ -36,8 +36,8 @@ mod versions;
 mod whole;
 mod witness;
 
-pub use witness::{is_witnessed, tidy};
 pub use whole::{adopt_equal, file_names, has_digests, has_part, holder};
+pub use witness::{is_witnessed, tidy};
 
 use std::path::Path;
 

@@ -149,6 +149,23 @@ fn a_file_longer_than_the_whole_counts_up_to_the_whole() {
 }
 
 #[test]
+fn what_is_written_in_place_of_flushed_bytes_beyond_a_total_is_not_called_flushed() {
+    let mut folder = Folder::new(&[]);
+    let mut store = folder.open().store;
+    write(&mut store, Place::Part, &noise(2 * MIB, 19));
+    store.close().expect("closed");
+    let mut dossier = claiming();
+    dossier.part.total = Some(held(MIB));
+    drop(PartStore::open(&folder.target, &dossier, folder.spec.clone()).expect("opened"));
+    let mut store = folder.open().store;
+    assert_eq!(store.held(Place::Part), held(MIB));
+    write(&mut store, Place::Part, &noise(MIB, 20));
+    store.settle(Place::Part).expect("settled");
+    drop(store);
+    assert_eq!(folder.open_in(SECOND_BOOT).part_held, held(MIB));
+}
+
+#[test]
 fn a_torn_journal_costs_its_last_record_only() {
     let mut folder = Folder::new(&[]);
     let mut store = folder.open().store;
@@ -287,7 +304,7 @@ fn what_a_kill_left_of_a_finished_download_is_tidied_but_no_download_that_goes_o
     store.close().expect("closed");
     tidy(&folder.target);
     assert_eq!(folder.names().len(), 2);
-    std::fs::rename(folder.part(), &folder.target).expect("renamed");
+    rustix::fs::rename(folder.part(), &folder.target).expect("renamed");
     tidy(&folder.target);
     assert_eq!(folder.names(), ["file.bin"]);
 }
