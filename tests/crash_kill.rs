@@ -4,6 +4,7 @@
 //! The program is built with the feature `failpoints` and ends itself where `PERSXFER_ABORT_AT` says, without cleaning up
 //! anything, as `kill -9` would. Each story is told once for each effect it has: before it, after it, and, where it is a
 //! write, with half of it done. `PERSXFER_KILL_EVERY=N` takes each Nth effect only.
+#![allow(clippy::expect_used, clippy::print_stderr, reason = "a test that cannot be set up has failed, and tells")]
 
 mod support;
 

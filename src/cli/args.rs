@@ -176,6 +176,8 @@ pub(crate) enum Required {
     Validator,
     /// Bytes of every session compared with those of the one before
     Overlap,
+    /// The length that the server told
+    Length,
 }
 
 /// How much at once.
@@ -237,7 +239,7 @@ pub(crate) struct Requests {
     #[arg(long, value_name = "FILE", requires = "cert")]
     pub(crate) key: Option<PathBuf>,
     /// Accept any certificate: whoever sits on the line can send what they like
-    #[arg(long)]
+    #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
     /// Use ADDRESS for that host and port (repeatable)
     #[arg(long, value_name = "HOST:PORT:ADDRESS")]

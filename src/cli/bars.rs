@@ -9,7 +9,9 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::board::{Board, Phase, Row};
 use crate::cli::foreign;
+use crate::cli::out::stderr_columns;
 use crate::cli::screen::Screen;
+use crate::cli::untold::Untold;
 use crate::cli::view::aside;
 use crate::core::time::Now;
 use crate::engine::Notice;
@@ -20,12 +22,16 @@ const MOST: usize = 10;
 const EVERY: Duration = Duration::from_millis(125);
 /// A longer name is cut to so many characters; shorter ones are filled up, so that bars begin in one column.
 const NAME_WIDTH: usize = 24;
+/// The same where there is little room, and how many columns are enough room.
+const SHORT_NAME: usize = 14;
+const WIDE: usize = 100;
 
 /// The bars of one run.
 #[derive(Debug)]
 pub(crate) struct Bars {
     board: Arc<Mutex<Board>>,
     screen: Screen,
+    untold: Untold,
     drawer: Option<(mpsc::Sender<()>, JoinHandle<()>)>,
 }
 
@@ -46,15 +52,14 @@ impl Bars {
         };
         // Without a thread there are no bars, which costs nothing but the sight of them.
         let drawer = std::thread::Builder::new().name("bars".into()).spawn(draw).ok().map(|thread| (end, thread));
-        Self { board, screen: screen.clone(), drawer }
+        Self { board, screen: screen.clone(), untold: Untold::default(), drawer }
     }
 
     /// Something happened.
     pub(crate) fn notice(&mut self, notice: &Notice, now: Now) {
-        let name = locked(&self.board).apply(notice, now).map(|row| row.name.clone()).unwrap_or_default();
-        if let Some(line) = aside(notice, &name) {
-            self.screen.line(&line);
-        }
+        let row = locked(&self.board).apply(notice, now).map(|row| (row.name.clone(), row.mirrors));
+        let (name, mirrors) = row.unwrap_or_default();
+        aside(notice, &name, mirrors, &mut self.untold).iter().for_each(|line| self.screen.line(line));
     }
 
     /// Wipes them away.
@@ -88,13 +93,13 @@ impl Slots {
             self.bars.push(self.multi.add(ProgressBar::no_length()));
         }
         let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-        let width = longest.clamp(ALL.len(), NAME_WIDTH);
+        let layout = Layout::of(longest, stderr_columns());
         for (bar, row) in self.bars.iter().zip(&rows) {
-            show(bar, row, width, now);
+            show(bar, row, layout, now);
         }
         if let Some(bar) = self.bars.get(rows.len()) {
             bar.set_style(style(WORDS));
-            bar.set_prefix(column(ALL, width));
+            bar.set_prefix(column(ALL, layout.names));
             bar.set_message(board.summary(now));
         }
     }
@@ -109,19 +114,36 @@ impl Slots {
 /// The name of the last line.
 const ALL: &str = "all";
 const WITH_BAR: &str = "{prefix} {bar:16.cyan/dim} {wide_msg}";
+const WITH_SHORT_BAR: &str = "{prefix} {bar:6.cyan/dim} {wide_msg}";
 const WORDS: &str = "{prefix} {wide_msg}";
 
-fn show(bar: &ProgressBar, row: &Row, width: usize, now: Now) {
+fn show(bar: &ProgressBar, row: &Row, layout: Layout, now: Now) {
     match (&row.phase, row.total) {
         (Phase::Running | Phase::Verifying, Some(total)) => {
-            bar.set_style(style(WITH_BAR));
+            bar.set_style(style(layout.with_bar));
             bar.set_length(total.0);
             bar.set_position(row.held.0);
         }
         _ => bar.set_style(style(WORDS)),
     }
-    bar.set_prefix(column(&row.name, width));
+    bar.set_prefix(column(&row.name, layout.names));
     bar.set_message(row.briefly(now));
+}
+
+/// How the columns of a line are made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    /// The width of names, in characters.
+    names: usize,
+    with_bar: &'static str,
+}
+
+impl Layout {
+    /// For names of at most so many characters, on a screen of so many columns. On a narrow one, numbers come first.
+    fn of(longest: usize, columns: usize) -> Self {
+        let (most, with_bar) = if columns < WIDE { (SHORT_NAME, WITH_SHORT_BAR) } else { (NAME_WIDTH, WITH_BAR) };
+        Self { names: longest.clamp(ALL.len(), most), with_bar }
+    }
 }
 
 fn style(template: &str) -> ProgressStyle {
@@ -130,7 +152,7 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 /// A name in its column: filled up, or cut in the middle, where names of one series differ least.
-fn column(name: &str, width: usize) -> String {
+pub(crate) fn column(name: &str, width: usize) -> String {
     let chars: Vec<char> = name.chars().collect();
     if chars.len() <= width {
         return format!("{name:width$}");
@@ -170,7 +192,7 @@ mod tests {
 
     #[test]
     fn templates_parse() {
-        for template in [WITH_BAR, WORDS] {
+        for template in [WITH_BAR, WITH_SHORT_BAR, WORDS] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }

@@ -36,6 +36,8 @@ pub(crate) struct Row {
     pub(crate) total: Option<Length>,
     /// What it does.
     pub(crate) phase: Phase,
+    /// How many mirrors it has, where it has begun.
+    pub(crate) mirrors: usize,
     session: u32,
     host: String,
     rate: Rate,
@@ -111,6 +113,7 @@ impl Board {
             held,
             total,
             phase: Phase::Queued,
+            mirrors: 0,
             session: 0,
             host: String::new(),
             rate: Rate::default(),
@@ -147,7 +150,8 @@ fn subject(notice: &Notice) -> Option<XferId> {
 impl Row {
     fn apply(&mut self, notice: &Notice, now: Now) {
         match notice {
-            Notice::Session { number, url, held, .. } => {
+            Notice::Session { number, url, held, mirror, .. } => {
+                self.mirrors = mirror.1;
                 (self.session, self.host, self.held) = (*number, host(&url.origin()), *held);
                 self.phase = Phase::Running;
                 self.rate.restart(now.mono, *held);
@@ -176,12 +180,25 @@ impl Row {
         match &self.phase {
             Phase::Queued => "queued".into(),
             Phase::Verifying => format!("checking {}", human_size(self.held.0)),
-            Phase::Waiting { until: None, why, .. } => why.clone(),
-            Phase::Waiting { until: Some(until), retries, why } => {
-                let retry = retries.map(|n| format!(" (retry {n})")).unwrap_or_default();
-                format!("next try in {}{retry}: {why}", human_delay(until.since(now.mono)))
+            Phase::Waiting { why, .. } => {
+                self.next_try(now).map_or_else(|| why.clone(), |next| format!("{next}: {why}"))
             }
             Phase::Running => format!("{}, from {}, session {}", self.moving(now, percent), self.host, self.session),
+        }
+    }
+
+    /// `next try in 1 min 12 s (retry 3)`, where it waits and it is known until when.
+    pub(crate) fn next_try(&self, now: Now) -> Option<String> {
+        let Phase::Waiting { until: Some(until), retries, .. } = &self.phase else { return None };
+        let retry = retries.map(|n| format!(" (retry {n})")).unwrap_or_default();
+        Some(format!("next try in {}{retry}", human_delay(until.since(now.mono))))
+    }
+
+    /// What follows a failure that has been told: when it goes on, and why only then, where the failure does not say so.
+    pub(crate) fn and_then(&self, failure: &str, now: Now) -> String {
+        match &self.phase {
+            Phase::Waiting { why, .. } if why == failure => self.next_try(now).unwrap_or_default(),
+            _ => self.doing(now),
         }
     }
 

@@ -91,7 +91,7 @@ impl Show<'_> {
             }
         }
         let failures = self.hooks.finish();
-        failures.iter().for_each(|line| (self.say)(Weight::Matters, &format!("persxfer: {line}")));
+        failures.iter().for_each(|line| (self.say)(Weight::Matters, line));
         let hooks = if failures.is_empty() { Exit::Complete } else { Exit::Local };
         let exit = exit::worst([exit::of_run(&reports, caught.signal()), hooks]);
         self.view.finish(exit, foreign::now());

@@ -14,6 +14,7 @@ use crate::engine::{Existing, Job, Target};
 /// A state file that cannot be read, which would stop a real run too.
 pub(crate) fn tell(plan: &Plan, book: &dyn Book, now: Now) -> Result<String, Trouble> {
     let records = book.load()?.records;
+    book.writable()?;
     let jobs: String = plan.jobs.iter().map(|job| paragraph(job, &records, now)).collect();
     let state = printable(&plan.settings.state_file.display().to_string());
     Ok(format!("state file {state}\n{jobs}"))
@@ -53,7 +54,9 @@ fn outlook(job: &Job, records: &[Record], now: Now) -> String {
 fn known(record: &Record, now: Now) -> String {
     match &record.status {
         Status::Done => "complete already: the server would be asked whether it has changed".into(),
-        Status::Failed { message, .. } => format!("failed before ({}): would begin a new life", printable(message)),
+        Status::Failed { message, .. } => {
+            format!("failed before ({}): would begin anew, with the bytes that are held", printable(message))
+        }
         Status::Suspended | Status::Pending => {
             let held = human_size(record.confirmed.0);
             match waits(record, now) {

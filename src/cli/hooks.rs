@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use crate::cli::events;
+use crate::cli::foreign::{plain_error, printable};
 use crate::cli::settings::HookWords;
 use crate::engine::{Ending, Report};
 
@@ -21,8 +22,15 @@ pub(crate) struct Hooks {
 
 #[derive(Debug)]
 struct Worker {
-    queue: mpsc::Sender<Command>,
+    queue: mpsc::Sender<Ready>,
     thread: JoinHandle<Vec<String>>,
+}
+
+/// A command that is to be run, and the name of the download that it is for.
+#[derive(Debug)]
+struct Ready {
+    command: Command,
+    download: String,
 }
 
 impl Hooks {
@@ -39,7 +47,7 @@ impl Hooks {
             Worker { queue, thread: std::thread::spawn(move || commands.into_iter().filter_map(run).collect()) }
         });
         // The thread takes commands for as long as the queue is open.
-        let _ = worker.queue.send(command);
+        let _ = worker.queue.send(Ready { command, download: printable(&report.name) });
     }
 
     /// Waits for the commands that still run; answers what went wrong with them.
@@ -87,13 +95,19 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
 }
 
 /// Runs one command to its end; answers what went wrong.
-fn run(mut command: Command) -> Option<String> {
+fn run(ready: Ready) -> Option<String> {
+    let Ready { mut command, download } = ready;
     let name = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(format!("the command {name} after a download ended with {status}")),
-        Err(e) => Some(format!("the command {name} after a download cannot be run: {e}")),
+        Ok(status) => Some(format!("{download}: the command {name} ended with {}", how(status))),
+        Err(e) => Some(format!("{download}: the command {name} cannot be run: {}", plain_error(&e))),
     }
+}
+
+/// `exit status 1`, or the signal that ended it.
+fn how(status: std::process::ExitStatus) -> String {
+    status.code().map_or_else(|| status.to_string(), |code| format!("exit status {code}"))
 }
 
 #[cfg(test)]
@@ -119,7 +133,7 @@ mod tests {
         );
         assert_eq!(ran(&script, "false", samples::complete()), [""; 0]);
         let text = std::fs::read_to_string(seen).expect("it ran");
-        assert_eq!(text, "/data/out.bin complete digest http://a.example:8080/f1.bin\n");
+        assert_eq!(text, "/data/out.bin complete digest http://a.example:8080/f1.bin?token=***\n");
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn listed(asked: &Download, path: &Path, cwd: &Path, stdin: &mut dyn Read) -> Re
     } else {
         std::fs::File::open(path).and_then(|mut f| f.read_to_string(&mut text))
     };
-    read.map_err(|e| refuse(format!("cannot read it: {e}")))?;
+    read.map_err(|e| refuse(unreadable(&e)))?;
     let entries = input_file::parse(&text).map_err(|e| refuse(e.to_string()))?;
     entries.iter().map(|e| entry(asked, e, cwd).map_err(|t| refuse(format!("line {}: {t}", e.line)))).collect()
 }
@@ -108,7 +108,7 @@ fn entry(asked: &Download, entry: &Entry, cwd: &Path) -> Result<Wish, Trouble> {
 /// Gives every download its digests from a file as `sha256sum` writes it: by the name it gets here, else by its URL's.
 fn add_checksums(wishes: &mut [Wish], path: &Path) -> Result<(), Trouble> {
     let refuse = |why: String| Trouble::option("--checksums", path.to_string_lossy(), why);
-    let text = std::fs::read(path).map_err(|e| refuse(format!("cannot read it: {e}")))?;
+    let text = std::fs::read(path).map_err(|e| refuse(unreadable(&e)))?;
     let list = path.file_name().unwrap_or_default().to_string_lossy();
     let sums = Sums::parse(&text, &list).map_err(refuse)?;
     for wish in wishes {
@@ -121,6 +121,10 @@ fn add_checksums(wishes: &mut [Wish], path: &Path) -> Result<(), Trouble> {
         wish.digests.extend(found.map_err(advice)?);
     }
     Ok(())
+}
+
+fn unreadable(error: &std::io::Error) -> String {
+    format!("cannot read it: {}; name a file that can be read", foreign::plain_error(error))
 }
 
 /// Two downloads of one target would weave one file.
@@ -167,6 +171,7 @@ impl Common {
             },
             require: match asked.proof.require_evidence {
                 None => Evidence::None,
+                Some(Required::Length) => Evidence::Length,
                 Some(Required::Overlap) => Evidence::Overlap,
                 Some(Required::Validator) => Evidence::Validator,
                 Some(Required::Digest) => Evidence::Digest,

@@ -33,6 +33,7 @@ mod signals;
 mod state;
 mod target;
 mod trouble;
+mod untold;
 mod view;
 
 use std::ffi::OsString;

@@ -22,7 +22,7 @@ pub(crate) fn read(asked: &Requests, connect_timeout: Delay) -> Result<(NetSetti
     let secret = |option: &str, why: String| Trouble::Usage(format!("{option}: {why}"));
     let header = |text: &String| foreign::parse_header(text).map_err(|why| secret("--header", why));
     let proxy = |text: &String| foreign::parse_proxy(text).map_err(|why| secret("--proxy", why));
-    let resolve = |text: &String| foreign::parse_resolve(text).map_err(|why| Trouble::option("--resolve", text, why));
+    let resolve = |text: &String| foreign::parse_resolve(text).map_err(Trouble::Usage);
     let net = NetAsked {
         connect_timeout,
         proxy: asked.proxy.as_ref().map(proxy).transpose()?,
@@ -51,7 +51,7 @@ fn check_readable(option: &'static str, path: &Path) -> Result<(), Trouble> {
     match File::open(path).and_then(|f| f.metadata()) {
         Ok(m) if m.is_dir() => refuse("it is a folder; name a file".into()),
         Ok(_) => Ok(()),
-        Err(e) => refuse(format!("cannot read it: {e}; name a file that can be read")),
+        Err(e) => refuse(format!("cannot read it: {}; name a file that can be read", foreign::plain_error(&e))),
     }
 }
 

@@ -10,6 +10,18 @@ pub(crate) struct Out<W = io::Stdout> {
     to: Mutex<Option<W>>,
 }
 
+/// How many columns the terminal has that standard output goes to; nothing where it goes elsewhere.
+pub(crate) fn stdout_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| size.ws_col.into())
+}
+
+/// The same of standard error; 80 where it does not tell.
+pub(crate) fn stderr_columns() -> usize {
+    let told = rustix::termios::tcgetwinsize(io::stderr()).map_or(0, |size| size.ws_col.into());
+    if told > 0 { told } else { 80 }
+}
+
 impl Out {
     /// Standard output.
     pub(crate) fn stdout() -> Self {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_delay, human_size, printable, strongest};
 use crate::cli::resume::Resume;
+use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::Evidence;
-use crate::core::time::{Epoch, Now};
+use crate::core::time::{Delay, Epoch, Now};
 use crate::engine::{Ending, Job, Report, Target};
 
 /// Which digests were asked for, to name them where a file rests on them.
@@ -29,6 +30,15 @@ impl Digests {
     }
 }
 
+/// The file's own name, where the server or another transfer of that name made the transfer's name another.
+fn label(report: &Report) -> String {
+    let file = report.path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
+    printable(file.as_deref().unwrap_or(&report.name))
+}
+
+/// A wait that is over before a person could type the command again is not worth telling.
+const AT_ONCE: Delay = Delay::from_secs(5);
+
 /// How loud a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weight {
@@ -40,7 +50,7 @@ pub(crate) enum Weight {
 
 /// The last line of a transfer.
 pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, String) {
-    let name = printable(&report.name);
+    let name = label(report);
     match &report.ending {
         Ending::Complete { evidence } => {
             let size = human_size(report.total.unwrap_or(report.held).0);
@@ -49,7 +59,10 @@ pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, Str
         }
         Ending::Unchanged { evidence } => (
             Weight::News,
-            format!("{name}: here already, {}", rests_on(*evidence, digests.name(report.path.as_deref()))),
+            match evidence {
+                Evidence::None => format!("{name}: here already, and kept as it is; nothing vouches for it"),
+                _ => format!("{name}: here already, {}", rests_on(*evidence, digests.name(report.path.as_deref()))),
+            },
         ),
         Ending::Failed { message, .. } => (Weight::Matters, format!("{name}: failed for good: {}", printable(message))),
         Ending::Stopped { next, why } => (Weight::Matters, format!("{name}: {}", stopped(report, *next, why, now))),
@@ -75,7 +88,7 @@ fn stopped(report: &Report, next: Option<Epoch>, why: &str, now: Now) -> String 
         text += &format!(": {}", printable(why));
     }
     match next {
-        Some(next) if next > now.wall => {
+        Some(next) if next.since(now.wall) > AT_ONCE => {
             text + &format!("; next try in {} ({})", human_delay(next.since(now.wall)), clock(next))
         }
         _ => text,
@@ -96,16 +109,26 @@ pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &dyn Fn() -> Resum
         let weight = if exit == Exit::Complete { Weight::News } else { Weight::Matters };
         lines.push((weight, count(reports)));
     }
-    let left = reports.iter().any(|r| matches!(r.ending, Ending::Stopped { .. } | Ending::Local(_)));
+    let left = reports.iter().any(|r| goes_on(&r.ending));
     if left || exit == Exit::Interrupted {
         let resume = resume();
-        lines.push((Weight::Matters, format!("to continue: {}", resume.line)));
+        // Who interrupts is there to read it.
+        let weight = if exit == Exit::Interrupted { Weight::Matters } else { Weight::News };
+        lines.push((weight, format!("to continue: {}", resume.line)));
         if resume.hides {
-            lines
-                .push((Weight::Matters, "(write what is <hidden> there again; persxfer does not show secrets)".into()));
+            lines.push((weight, "(write what is <hidden> there again; persxfer does not show secrets)".into()));
         }
     }
     lines
+}
+
+/// Would the same command continue it? Not where a file of somebody else stands in its place.
+const fn goes_on(ending: &Ending) -> bool {
+    match ending {
+        Ending::Stopped { .. } => true,
+        Ending::Local(fault) => !matches!(fault, LocalFault::NotOurs { .. }),
+        Ending::Complete { .. } | Ending::Unchanged { .. } | Ending::Failed { .. } => false,
+    }
 }
 
 fn count(reports: &[Report]) -> String {

@@ -53,7 +53,9 @@ fn file(path: &Path) -> Result<Target, Trouble> {
     if path.file_name().is_none() {
         return bad("it is a folder; give a file's name, or use --dir");
     }
-    match std::fs::metadata(&path).map(|m| m.file_type()) {
+    // Through a link we would replace what somebody else has put there, or the link itself.
+    match std::fs::symlink_metadata(&path).map(|m| m.file_type()) {
+        Ok(kind) if kind.is_symlink() => bad("it is a symbolic link; name the file that it is to lead to"),
         Ok(kind) if kind.is_dir() => bad("it is a folder; give a file's name, or use --dir"),
         Ok(kind) if kind.is_char_device() || kind.is_block_device() => {
             bad("it is a device; only a regular file can be resumed")
@@ -88,7 +90,7 @@ pub(crate) fn folder(target: &Target) -> &Path {
 /// Creates such a folder, with its parents.
 pub(crate) fn create_folder(folder: &Path) -> Result<(), Trouble> {
     std::fs::create_dir_all(folder).map_err(|e| {
-        let detail = format!("{e}; give another folder with --dir, or see to this one");
+        let detail = format!("{}; give another folder with --dir, or see to this one", foreign::plain_error(&e));
         Trouble::Io { doing: "create the folder", path: foreign::printable(&folder.display().to_string()), detail }
     })
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{BookError, EngineError, printable};
+use crate::cli::foreign::{BookError, EngineError, plain_error, printable};
 
 /// Why a command cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -55,13 +55,13 @@ impl Trouble {
 
     /// A file or folder that cannot be had.
     pub(crate) fn io(doing: &'static str, path: &Path, error: &std::io::Error) -> Self {
-        Self::Io { doing, path: printable(&path.display().to_string()), detail: error.to_string() }
+        Self::Io { doing, path: printable(&path.display().to_string()), detail: plain_error(error) }
     }
 
     /// Its exit status.
     pub(crate) const fn exit(&self) -> Exit {
         match self {
-            Self::Option { .. } | Self::Usage(_) => Exit::Usage,
+            Self::Option { .. } | Self::Usage(_) | Self::Engine(EngineError::Net(_)) => Exit::Usage,
             Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::InUse { .. } => Exit::Local,
         }
     }

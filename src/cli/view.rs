@@ -8,11 +8,15 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_size, printable};
 use crate::cli::out::Out;
 use crate::cli::screen::Screen;
+use crate::cli::untold::{Failed, Untold};
+use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
 use crate::engine::{Notice, WaitReason};
 
 /// Between two plain lines of which nothing changed but the bytes.
 const PLAIN_EVERY: Delay = Delay::from_secs(10);
+/// Reading so much takes long enough to be told.
+const LONG_CHECK: Length = Length(256 << 20);
 
 /// One way to show progress.
 pub(crate) enum View {
@@ -23,7 +27,7 @@ pub(crate) enum View {
     /// Events on standard output.
     Json(Out),
     /// Only what matters.
-    Silent(Screen),
+    Silent(Board, Screen),
 }
 
 impl View {
@@ -31,8 +35,8 @@ impl View {
     pub(crate) fn new(asked: &Global, screen: &Screen) -> Self {
         match asked.progress {
             Progress::Json => Self::Json(Out::stdout()),
-            Progress::Auto if asked.quiet => Self::Silent(screen.clone()),
-            Progress::None => Self::Silent(screen.clone()),
+            Progress::Auto if asked.quiet => Self::Silent(Board::default(), screen.clone()),
+            Progress::None => Self::Silent(Board::default(), screen.clone()),
             Progress::Auto | Progress::Bar if Screen::can_draw() => Self::Bars(Bars::start(screen)),
             Progress::Auto | Progress::Bar | Progress::Plain => Self::Plain(Plain::default(), screen.clone()),
         }
@@ -45,7 +49,10 @@ impl View {
             Self::Plain(plain, screen) => plain.lines(notice, now).iter().for_each(|line| screen.line(line)),
             // A consumer that cannot be written to must not cost the download.
             Self::Json(out) => drop(out.write(&events::line(notice, now.wall))),
-            Self::Silent(screen) => remark(notice).iter().for_each(|line| screen.line(line)),
+            Self::Silent(board, screen) => {
+                let name = board.apply(notice, now).map(|row| row.name.clone()).unwrap_or_default();
+                remark(notice, &name).iter().for_each(|line| screen.line(line));
+            }
         }
     }
 
@@ -54,28 +61,32 @@ impl View {
         match self {
             Self::Bars(bars) => bars.finish(),
             Self::Json(out) => drop(out.write(&events::exit_line(exit, now.wall))),
-            Self::Plain(..) | Self::Silent(_) => {}
+            Self::Plain(..) | Self::Silent(..) => {}
         }
     }
 }
 
-/// What is said in every view: a remark, with the transfer's name where `board` knows it.
-fn remark(notice: &Notice) -> Option<String> {
+/// What is said in every view: a remark, with the transfer's name where there is one.
+fn remark(notice: &Notice, name: &str) -> Option<String> {
     match notice {
-        Notice::Remark { text, .. } => Some(format!("persxfer: {}", printable(text))),
+        Notice::Remark { text, .. } if name.is_empty() => Some(format!("persxfer: {}", printable(text))),
+        Notice::Remark { text, .. } => Some(format!("{name}: {}", printable(text))),
         _ => None,
     }
 }
 
-/// What bars say in words, above themselves.
-pub(crate) fn aside(notice: &Notice, name: &str) -> Option<String> {
+/// What bars say in words, above themselves: first what was held back, then what is new.
+pub(crate) fn aside(notice: &Notice, name: &str, mirrors: usize, untold: &mut Untold) -> Vec<String> {
+    let mut lines: Vec<_> = untold.due(notice).map(|told| told.line).into_iter().collect();
     match notice {
-        Notice::Failed { url, failure, refused: true, .. } => {
-            Some(format!("{name}: {} is not asked again: {}", host_of(url), printable(&failure.to_string())))
+        Notice::Failed { id, url, failure, refused: true, .. } => {
+            let text = printable(&failure.to_string());
+            let line = format!("{name}: {} is not asked again: {text}", host_of(url));
+            untold.keep(Failed { id: *id, line, text, mirrors });
         }
-        Notice::Remark { text, .. } if !name.is_empty() => Some(format!("{name}: {}", printable(text))),
-        other => remark(other),
+        other => lines.extend(remark(other, name)),
     }
+    lines
 }
 
 /// Plain lines: at every change, and every ten seconds while bytes come in.
@@ -83,28 +94,48 @@ pub(crate) fn aside(notice: &Notice, name: &str) -> Option<String> {
 pub(crate) struct Plain {
     board: Board,
     last: Option<Mono>,
+    untold: Untold,
 }
 
 impl Plain {
-    fn lines(&mut self, notice: &Notice, now: Now) -> Option<String> {
-        let (name, doing) = match self.board.apply(notice, now) {
-            Some(row) => (row.name.clone(), row.doing(now)),
-            None => (String::new(), String::new()),
-        };
-        match notice {
-            Notice::Session { held, number, url, .. } if held.0 > 0 || *number > 1 => {
+    fn lines(&mut self, notice: &Notice, now: Now) -> Vec<String> {
+        let failed = self.untold.due(notice);
+        let line = self.line(notice, failed.as_ref(), now);
+        match (notice, failed, line) {
+            // One line says both what happened and what follows.
+            (Notice::Waiting { id, .. }, Some(failed), Some(line)) if *id == failed.id => {
+                vec![format!("{}; {line}", failed.line)]
+            }
+            (_, failed, line) => failed.map(|f| f.line).into_iter().chain(line).collect(),
+        }
+    }
+
+    fn line(&mut self, notice: &Notice, failed: Option<&Failed>, now: Now) -> Option<String> {
+        let row = self.board.apply(notice, now);
+        let name = row.map(|row| row.name.clone()).unwrap_or_default();
+        match (notice, row) {
+            (Notice::Session { held, number, url, .. }, _) if held.0 > 0 || *number > 1 => {
                 self.last = Some(now.mono);
-                Some(format!("{name}: session {number} with {}, from {}", host_of(url), human_size(held.0)))
+                let from = if held.0 > 0 { human_size(held.0) } else { "the start".into() };
+                Some(format!("{name}: session {number} with {}, from {from}", host_of(url)))
             }
-            Notice::Progress { .. } => self.periodic(now),
-            Notice::Verifying { .. } => Some(format!("{name}: {doing}")),
-            Notice::Failed { url, failure, refused, .. } => {
+            (Notice::Progress { .. }, _) => self.periodic(now),
+            (Notice::Verifying { .. }, Some(row)) if row.held >= LONG_CHECK => {
+                Some(format!("{name}: {}", row.doing(now)))
+            }
+            (Notice::Failed { id, url, failure, refused, .. }, Some(row)) => {
                 let then = if *refused { "; this mirror is not asked again" } else { "" };
-                Some(format!("{name}: {} ({url}){then}", printable(&failure.to_string())))
+                let text = printable(&failure.to_string());
+                let line = format!("{name}: {text} ({url}){then}");
+                self.untold.keep(Failed { id: *id, line, text, mirrors: row.mirrors });
+                None
             }
-            Notice::Waiting { reason: WaitReason::Resuming | WaitReason::Slot, .. } => None,
-            Notice::Waiting { .. } => Some(format!("{name}: {doing}")),
-            other => aside(other, &name),
+            (Notice::Waiting { reason: WaitReason::Resuming | WaitReason::Slot, .. }, _) => None,
+            (Notice::Waiting { id, .. }, Some(row)) => Some(match failed {
+                Some(failed) if failed.id == *id => row.and_then(&failed.text, now),
+                _ => format!("{name}: {}", row.doing(now)),
+            }),
+            (other, _) => remark(other, &name),
         }
     }
 
@@ -127,7 +158,6 @@ mod tests {
     use super::*;
     use crate::cli::samples::{self, at, id};
     use crate::core::failure::Failure;
-    use crate::core::range::Length;
     use crate::core::verdict::Class;
 
     #[test]
@@ -154,17 +184,15 @@ mod tests {
             (31, Notice::Remark { id: None, text: "the state file was damaged".into() }),
             (32, Notice::Verifying { id: id(1) }),
         ]);
-        let lines: Vec<_> = story.iter().filter_map(|(seconds, notice)| plain.lines(notice, at(*seconds))).collect();
+        let lines: Vec<_> = story.iter().flat_map(|(seconds, notice)| plain.lines(notice, at(*seconds))).collect();
         insta::assert_snapshot!(lines.join("\n"), @r"
         f1.bin: session 2 with a.example:8080, from 1.0 MiB
         f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 58 s left, from a.example:8080, session 2
         f1.bin: 1.0 MiB of 3.0 MiB (33 %), 1.0 KiB/s, 33 min 48 s left, from a.example:8080, session 2
-        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin)
-        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin); this mirror is not asked again
-        f1.bin: next try in 1 min (retry 1): the server answered 503 Service Unavailable
+        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***)
+        f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***); this mirror is not asked again; next try in 1 min (retry 1)
         f1.bin: the file changes on the server\u{7}
         persxfer: the state file was damaged
-        f1.bin: checking 1.0 MiB
         ");
     }
 }

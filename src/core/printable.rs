@@ -37,6 +37,15 @@ pub fn printable_bytes(bytes: &[u8]) -> String {
     shown.text
 }
 
+/// What the system said of an error, without the number that only programmers want: `Permission denied`.
+pub fn plain_error(error: &impl std::fmt::Display) -> String {
+    let text = error.to_string();
+    match text.rfind(" (os error ") {
+        Some(at) if text.ends_with(')') => text[..at].to_owned(),
+        _ => text,
+    }
+}
+
 /// A character that does something to a terminal or a reader other than to be seen: controls (C0, DEL, C1), marks of
 /// reading direction, separators of lines, invisible and tag characters.
 pub fn is_hidden(c: char) -> bool {

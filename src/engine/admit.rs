@@ -63,7 +63,12 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
             Err(fault) => return Admission::Refused(fault),
         },
     };
+    // Its owner alone writes its record, so that nothing is begun here.
+    let holder = path.as_deref().and_then(part::holder);
     let path = path.unwrap_or_default();
+    if let Some(holder) = holder {
+        return Admission::Refused(LocalFault::InUse { path: path.display().to_string(), holder });
+    }
     match (found, known) {
         (Found::Other(what), _) => Admission::Refused(not_ours(&path, &format!("is {what}, not a file of ours"))),
         (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
@@ -192,6 +197,10 @@ fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
     let keep = |url: &MirrorUrl| known.iter().find(|m| m.url == *url).cloned();
     record.mirrors = job.urls.iter().map(|url| keep(url).unwrap_or_else(|| MirrorRecord::new(url.clone()))).collect();
+    if record.mirrors.iter().any(|m| !known.iter().any(|k| k.url == m.url)) {
+        // A URL that was not known is fresh activity: it need not wait for what others brought about.
+        record.next_request_time = None;
+    }
     record.digests.clone_from(&job.digests);
     record.max_nbytes = job.max_filesize;
     record

@@ -3,6 +3,7 @@
 //! [`Job`] and [`Settings`] go in, [`Notice`]s come out while it runs, and a [`Report`] a job at the end.
 
 mod admit;
+mod hosts;
 mod persist;
 mod run;
 mod stop;

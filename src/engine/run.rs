@@ -75,6 +75,8 @@ impl<'a> Run<'a> {
     fn begin(settings: Settings, jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
         let file = StateFile::at(&settings.state_file);
         let loaded = file.load()?;
+        // A state that cannot be written is found out before anything is begun.
+        file.commit(|_| ())?;
         for text in loaded.warnings {
             notices(Notice::Remark { id: None, text });
         }

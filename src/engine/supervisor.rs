@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-use crate::core::hosts::{Gate, HostKey, Hosts};
+use crate::core::hosts::{Gate, Hosts};
 use crate::core::machine::{Cx, Machine};
-use crate::core::pers_xfer::record::{Direction, XferId};
+use crate::core::pers_xfer::record::XferId;
 use crate::core::pers_xfer::{Action, Event, Urgency};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
 use crate::core::url::Origin;
+use crate::engine::hosts::key_of;
 use crate::engine::persist::Persist;
 use crate::engine::transfer::{Interrupted, Phase, Running, Transfer};
 use crate::engine::{EngineError, Notice, Report, Settings, Stop};
@@ -228,28 +229,15 @@ impl<'a> Supervisor<'a> {
         self.handle(id, Event::Local(transfer_defect(message)), now);
     }
 
-    fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &crate::core::file_xfer::Outcome, now: Now) {
-        let Some(transfer) = self.transfers.get(&id) else { return };
-        let key = key_of(host);
-        match transfer.host_news(outcome) {
-            HostNews::Failing { floor } => {
-                self.hosts.failed(&key, now, &mut *self.rng);
-                if let Some(floor) = floor {
-                    self.hosts.hold_until(&key, now.mono + floor);
-                }
-            }
-            HostNews::Good => {
-                self.hosts.succeeded(&key);
-            }
-            HostNews::Nothing => self.hosts.probe_abandoned(&key),
-        }
-    }
-
     /// Feeds a machine, and carries out what it wishes for.
     fn handle(&mut self, id: XferId, event: Event, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let mut out = Vec::new();
+        let changes = transfer.record().dossier.changes;
         transfer.machine.handle(event, &mut Cx { now, rng: &mut *self.rng, out: &mut out });
+        if let Some(text) = transfer.changed_since(changes) {
+            (self.notices)(Notice::Remark { id: Some(id), text });
+        }
         for action in out {
             self.act(id, action, now);
         }
@@ -440,21 +428,6 @@ impl<'a> Supervisor<'a> {
             }
         }
     }
-}
-
-/// What a session's end says of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum HostNews {
-    /// It does not do its work; it may have asked to wait.
-    Failing { floor: Option<Delay> },
-    /// It answered.
-    Good,
-    /// Nothing.
-    Nothing,
-}
-
-fn key_of(host: &Origin) -> HostKey {
-    HostKey { origin: host.clone(), direction: Direction::Download }
 }
 
 fn transfer_defect(message: &str) -> crate::core::failure::LocalFault {

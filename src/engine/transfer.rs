@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::file_xfer::{Company, End, Freshness, Outcome};
+use crate::core::file_xfer::{Company, End, Freshness, MAX_CHANGES, Outcome};
 use crate::core::machine::Machine;
 use crate::core::pers_xfer::record::{Evidence, Finished, Record, Standing, Status, XferId};
 use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
@@ -14,7 +14,7 @@ use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
 use crate::engine::FailedPart;
-use crate::engine::supervisor::HostNews;
+use crate::engine::hosts::HostNews;
 use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
@@ -175,6 +175,16 @@ impl Transfer {
         }
     }
 
+    /// What is to be said where another version of the file was begun: before, there had been so many changes.
+    pub(super) fn changed_since(&self, changes: u32) -> Option<String> {
+        let now = self.record().dossier.changes;
+        (changes < now && now <= MAX_CHANGES).then(|| {
+            format!(
+                "the file changed on the server; its new version is fetched (change {now} of at most {MAX_CHANGES})"
+            )
+        })
+    }
+
     /// When its machine wants to be driven.
     pub(super) fn wake_at(&self) -> Option<Mono> {
         if self.phase == Phase::Active { self.machine.wake_at() } else { None }
@@ -220,8 +230,11 @@ impl Transfer {
         }
     }
 
-    /// What is to be said of its waiting now, if that is news.
+    /// What is to be said of its waiting now, if that is news; in this run, it waits for nothing once it rests.
     pub(super) fn waiting(&mut self, now: Now) -> Option<Notice> {
+        if self.phase != Phase::Active {
+            return None;
+        }
         let (until, reason) = wait_of(&self.machine.view()).filter(|_| self.phase == Phase::Active)?;
         if self.said.as_ref() == Some(&reason) {
             return None;

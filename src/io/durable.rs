@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
+use crate::core::printable::plain_error;
 use crate::io::effects;
 
 /// What the owner alone may read and write.
@@ -180,7 +181,7 @@ pub fn remove(path: &Path) -> Result<(), LocalFault> {
 
 /// What a system error means for a transfer: `doing` is a verb.
 pub fn local_fault(doing: &'static str, path: &Path, error: &io::Error) -> LocalFault {
-    let (path, detail) = (path.display().to_string(), error.to_string());
+    let (path, detail) = (path.display().to_string(), plain_error(error));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => LocalFault::DiskFull { path, detail },
         _ => LocalFault::Io { doing, path, detail },

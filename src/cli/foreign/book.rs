@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::foreign::printable;
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::io::part;
 use crate::io::state_file::{StateError, StateFile};
@@ -23,6 +24,8 @@ pub(crate) struct Warning {
 pub(crate) struct Contents {
     /// The transfers, in the file's order.
     pub(crate) records: Vec<Record>,
+    /// Hosts that are left alone for a while.
+    pub(crate) hosts: Vec<HostRecord>,
     /// Damage that was survived.
     pub(crate) warnings: Vec<Warning>,
 }
@@ -31,36 +34,28 @@ pub(crate) struct Contents {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BookError {
     /// No valid generation: nothing was overwritten.
-    #[error("the state file {} is damaged: {}", path.display(), first(damage))]
+    #[error("{told}")]
     Damaged {
         /// The file.
         path: PathBuf,
+        /// Where and how it is damaged, and what to do.
+        told: String,
         /// Every damage found.
         damage: Vec<Warning>,
     },
     /// It belongs to a BOINC client, and is never written.
-    #[error("the state file {} belongs to a BOINC client; persxfer lists it, but never writes it", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// Anything else.
+    /// Anything else, such as a BOINC client's file that is to be written.
     #[error(transparent)]
     Unusable(StateError),
 }
 
-fn first(damage: &[Warning]) -> String {
-    damage.first().map(ToString::to_string).unwrap_or_default()
-}
-
-/// `client_state.xml:3:14: what`.
+/// `client_state.xml:3:14: what`; what has no place names its file itself.
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:", self.file.display())?;
         if let Some((line, column)) = self.at {
-            write!(f, "{line}:{column}:")?;
+            write!(f, "{}:{line}:{column}: ", self.file.display())?;
         }
-        write!(f, " {}", printable(&self.text))
+        f.write_str(&printable(&self.text))
     }
 }
 
@@ -70,6 +65,8 @@ pub(crate) trait Book {
     fn path(&self) -> &Path;
     /// Reads it; no file at all is an empty one.
     fn load(&self) -> Result<Contents, BookError>;
+    /// May it be written? A BOINC client's is only listed.
+    fn writable(&self) -> Result<(), BookError>;
     /// Takes records out, and writes the rest.
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError>;
     /// The process that works on a transfer just now.
@@ -104,8 +101,13 @@ impl Book for StateBook {
         let loaded = self.file.load()?;
         Ok(Contents {
             records: loaded.document.transfers().collect(),
+            hosts: loaded.document.hosts().to_vec(),
             warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect(),
         })
+    }
+    fn writable(&self) -> Result<(), BookError> {
+        let loaded = self.file.load()?;
+        Ok(self.file.check_ours(&loaded.document)?)
     }
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
         Ok(self.file.commit(|document| ids.iter().for_each(|id| _ = document.remove(*id)))?)
@@ -120,14 +122,44 @@ impl Book for StateBook {
 
 impl From<StateError> for BookError {
     fn from(error: StateError) -> Self {
+        let told = error.to_string();
         match error {
             StateError::Damaged { path, damage } => {
                 let at = Some((damage.line, damage.column));
-                let warning = Warning { file: path.clone(), at, text: damage.to_string() };
-                Self::Damaged { path, damage: vec![warning] }
+                let text = format!("expected {}, found {}", damage.expected, damage.found);
+                let warning = Warning { file: path.clone(), at, text };
+                Self::Damaged { path, told, damage: vec![warning] }
             }
-            StateError::Foreign { path } => Self::Foreign { path },
             other => Self::Unusable(other),
         }
+    }
+}
+
+/// The part files in a folder that no process works on, whosever they are; none where the folder cannot be read.
+pub(crate) fn orphans(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut found: Vec<_> = entries.map(|entry| entry.path()).filter(|path| is_left(path)).collect();
+    found.sort();
+    found
+}
+
+/// Is it a part file, or what stands beside one, and not locked?
+fn is_left(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let target = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending));
+    target.is_some_and(|target| !target.is_empty() && part::holder(&path.with_file_name(target)).is_none())
+}
+
+/// How the names end that [`part::file_names`] gives.
+const ENDINGS: [&str; 3] = [".persxfer-part", ".persxfer-part2", ".persxfer-journal"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_endings_are_those_of_part_files() {
+        let names = part::file_names(Path::new("/d/x")).map(|path| path.display().to_string());
+        assert_eq!(names, ENDINGS.map(|ending| format!("/d/x{ending}")));
     }
 }

@@ -7,11 +7,11 @@ mod book;
 mod net;
 mod texts;
 
-pub(crate) use book::{Book, BookError, Contents, StateBook, Warning};
+pub(crate) use book::{Book, BookError, Contents, StateBook, Warning, orphans};
 pub(crate) use net::{Family, NetAsked, Trust, Verify, net, parse_header, parse_proxy, parse_resolve};
 pub(crate) use texts::{
-    Sums, algorithm_name, bounded, human_delay, human_size, name_from_url, parse_delay, parse_digest, parse_rate,
-    parse_size, policy, printable, strongest,
+    Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
+    parse_rate, parse_size, plain_error, policy, printable, strongest,
 };
 
 pub(crate) use crate::engine::{EngineError, Stop};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::cookies;
 use crate::core::netrc;
+use crate::core::printable::plain_error;
 use crate::core::proxy::{ProxyRules, ProxyUrl};
 use crate::core::time::Delay;
 use crate::io::transport::{
@@ -81,7 +82,7 @@ fn read_netrc() -> Result<Option<Netrc>, String> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(format!("--netrc: cannot read {}: {e}", path.display())),
+        Err(e) => return Err(format!("--netrc: cannot read {}: {}", path.display(), plain_error(&e))),
     };
     let netrc = netrc::Netrc::parse(&text).map_err(|e| format!("--netrc: {}: {e}", path.display()))?;
     Ok(Some(Netrc::new(move |host, user| {
@@ -92,7 +93,8 @@ fn read_netrc() -> Result<Option<Netrc>, String> {
 }
 
 fn read_cookies(path: &Path) -> Result<Cookies, String> {
-    let bytes = std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {e}", path.display()))?;
+    let bytes =
+        std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {}", path.display(), plain_error(&e)))?;
     let jar = cookies::Cookies::parse(&String::from_utf8_lossy(&bytes));
     Ok(Cookies::new(move |url, now| jar.header_for(url, now)))
 }
@@ -104,7 +106,7 @@ pub(crate) fn parse_resolve(text: &str) -> Result<Pin, String> {
 
 /// A proxy, by its URL; without a scheme it is an http one. Its text may hold a password, so it is not repeated.
 pub(crate) fn parse_proxy(text: &str) -> Result<ProxyUrl, String> {
-    ProxyUrl::parse(text, "--proxy").map_err(|e| e.why)
+    ProxyUrl::parse(text, "--proxy").map_err(|e| format!("{}; write http, https, socks5 or socks5h://HOST:PORT", e.why))
 }
 
 /// A header of the user's, `Name: value`. What is wrong with one is told without its value, which may be a secret.

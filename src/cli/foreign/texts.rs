@@ -4,6 +4,7 @@ use crate::core::backoff::{BadPolicy, Policy};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::name::SafeName;
 use crate::core::printable::is_hidden;
+pub(crate) use crate::core::printable::plain_error;
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::units;
@@ -38,6 +39,11 @@ pub(crate) fn human_size(bytes: u64) -> String {
 /// must be whole.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if is_hidden(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+/// `1 transfer`, `2 transfers`.
+pub(crate) fn counted(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 /// A retry policy by its text.

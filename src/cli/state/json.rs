@@ -1,12 +1,12 @@
 //! Transfers as JSON, with BOINC's names where BOINC has one; described in `docs/events.md`.
 //!
-//! No secret is in it: URLs come without user-info and query.
+//! No secret is in it: URLs come without user-info and the values of their query.
 
 use serde::Serialize;
 
 use crate::cli::foreign::{algorithm_name, printable};
 use crate::core::file_xfer::dossier::Draft;
-use crate::core::pers_xfer::record::{Direction, MirrorRecord, Past, Record, Standing, Status};
+use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
 use crate::core::time::Epoch;
 
 /// The version of the forms in this file.
@@ -140,7 +140,7 @@ impl Entry {
             next_request_time: seconds(record.next_request_time),
             time_so_far: record.time_so_far.as_secs_f64(),
             confirmed: record.confirmed.0,
-            evidence: record.finished.as_ref().map(|f| f.evidence.word()),
+            evidence: done(record).map(|f| f.evidence.word()),
             in_use_by: holder,
         }
     }
@@ -169,6 +169,11 @@ impl Story {
             }),
         }
     }
+}
+
+/// How it finished, where it is done: a download that is begun again still knows how it did the last time.
+pub(super) fn done(record: &Record) -> Option<&record::Finished> {
+    record.finished.as_ref().filter(|_| record.status == Status::Done)
 }
 
 fn mirror(mirror: &MirrorRecord) -> Mirror {

@@ -14,7 +14,7 @@ use std::path::Path;
 use crate::cli::args::StateCommand;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{Book, Contents, Warning};
-use crate::cli::out::Out;
+use crate::cli::out::{Out, stdout_columns};
 use crate::cli::screen::Screen;
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, Status};
@@ -28,6 +28,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) cwd: &'a Path,
     /// Data goes there.
     pub(crate) out: &'a dyn Fn(&str) -> Result<(), Trouble>,
+    /// How wide the terminal is that data goes to, where it goes to one.
+    pub(crate) columns: Option<usize>,
     /// Words for people go there.
     pub(crate) say: &'a dyn Fn(&str),
 }
@@ -45,7 +47,7 @@ pub(crate) fn run(
         stdout.write(text.as_bytes()).map_err(|e| Trouble::io("write to", Path::new("standard output"), &e))
     };
     let say = |text: &str| screen.line(text);
-    dispatch(command, &Desk { book, now, cwd, out: &out, say: &say })
+    dispatch(command, &Desk { book, now, cwd, out: &out, columns: stdout_columns(), say: &say })
 }
 
 fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {

@@ -9,6 +9,7 @@ use crate::cli::state::json::{self, Form, Story};
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::file_xfer::dossier::{Draft, Joints};
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
 use crate::core::time::{Epoch, Now};
 
@@ -18,13 +19,13 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
         Form::Json => json::text(&Story::new(record, desk.book.holder(record))) + "\n",
-        Form::Text => tell(desk, record),
+        Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
     Ok(Exit::Complete)
 }
 
-fn tell(desk: &Desk<'_>, record: &Record) -> String {
+fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
     let mut text = String::new();
     for (label, value) in head(desk, record) {
         // Writing to a string cannot fail, here and below.
@@ -33,6 +34,9 @@ fn tell(desk: &Desk<'_>, record: &Record) -> String {
     text += "mirrors\n";
     for mirror in &record.mirrors {
         let _ = writeln!(text, "  {}: {}", mirror.url, printable(&standing(mirror, desk.now)));
+        for told in hosts.iter().filter_map(|host| left_alone(host, mirror, record.direction, desk.now)) {
+            let _ = writeln!(text, "    {told}");
+        }
     }
     if !record.history.is_empty() {
         text += "failures, the latest last\n";
@@ -53,15 +57,15 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
     let mut lines = vec![
         ("name", record.name.clone()),
         ("id", record.id.to_string()),
-        (way, record.path.as_ref().map_or_else(|| "not named yet".into(), |p| p.display().to_string())),
+        (way, place(record)),
         ("state", state(desk, record)),
         ("held", held(record)),
         (
             "sessions",
             format!(
-                "{}, {} failed passes, {} in sessions",
+                "{}, {}, {} in sessions",
                 record.sessions,
-                record.num_retries,
+                passes(record.num_retries),
                 human_delay(record.time_so_far)
             ),
         ),
@@ -78,8 +82,9 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
     );
     lines.extend(evidence(record).map(|e| ("evidence", e)));
     lines.extend(version(&record.dossier.part).into_iter().map(|v| ("version", v)));
+    lines.extend(record.dossier.rival.as_ref().map(|rival| ("newer", newer(rival))));
     if record.dossier.changes > 0 {
-        lines.push(("changes", format!("the file changed on the server {} times", record.dossier.changes)));
+        lines.push(("changes", format!("the file changed on the server {}", times(record.dossier.changes))));
     }
     lines
 }
@@ -96,7 +101,7 @@ fn state(desk: &Desk<'_>, record: &Record) -> String {
                 last.unwrap_or("its time has not come")
             )
         }
-        (Status::Pending, None, _) => "ready: the same command again continues it".into(),
+        (Status::Pending, None, due) => ready(record, due, last),
         (Status::Suspended, ..) => "suspended".into(),
         (Status::Done, ..) => format!(
             "complete{}",
@@ -106,14 +111,50 @@ fn state(desk: &Desk<'_>, record: &Record) -> String {
     }
 }
 
+/// It waits for nothing but a program that runs it.
+fn ready(record: &Record, due: Option<Epoch>, last: Option<&str>) -> String {
+    let since = due.map(|due| format!(" since {}", clock(due))).unwrap_or_default();
+    let why = last.map(|text| format!("; the last failure was: {text}")).unwrap_or_default();
+    let how = if is_boincs(record) { "" } else { ": the same command again continues it" };
+    format!("ready{since}{how}{why}")
+}
+
+fn place(record: &Record) -> String {
+    match (&record.path, &record.folder) {
+        (Some(path), _) => path.display().to_string(),
+        (None, Some(folder)) => format!("into {}, the server is to name the file", folder.display()),
+        (None, None) => "in the BOINC client's own folder".into(),
+    }
+}
+
+/// A record of ours has a path, or the folder that the file is to go into.
+const fn is_boincs(record: &Record) -> bool {
+    record.path.is_none() && record.folder.is_none()
+}
+
+fn passes(n: u32) -> String {
+    if n == 1 { "1 failed pass".into() } else { format!("{n} failed passes") }
+}
+
+fn times(n: u32) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
+
 fn held(record: &Record) -> String {
     let total = record.nbytes.map_or_else(|| "a file of unknown size".into(), |n| human_size(n.0));
-    format!("{} of {total}", human_size(record.confirmed.0))
+    let done = if record.status == Status::Done { record.nbytes.unwrap_or(record.confirmed) } else { record.confirmed };
+    format!("{} of {total}", human_size(done.0))
+}
+
+/// Another version that was begun beside the one that is held.
+fn newer(rival: &Draft) -> String {
+    let from = rival.last_origin.as_ref().map(|origin| format!(", from {origin}")).unwrap_or_default();
+    format!("{} of another version, which takes the place once it is whole or longer{from}", human_size(rival.held.0))
 }
 
 /// What a complete file rests on, or what the bytes held so far are joined by.
 fn evidence(record: &Record) -> Option<String> {
-    if let Some(finished) = &record.finished {
+    if let Some(finished) = json::done(record) {
         return Some(finished.evidence.word().into());
     }
     let joints = match record.dossier.part.joints {
@@ -133,6 +174,17 @@ fn version(draft: &Draft) -> Vec<String> {
         (!parts.is_empty()).then(|| format!("{origin}: {}", parts.join(", ")))
     };
     draft.validators.iter().filter_map(told).collect()
+}
+
+/// What holds for a mirror's host as a whole, while it does.
+fn left_alone(host: &HostRecord, mirror: &MirrorRecord, direction: Direction, now: Now) -> Option<String> {
+    if host.key.origin != mirror.url.origin() || host.key.direction != direction {
+        return None;
+    }
+    let closed = host.closed_until.filter(|until| *until > now.wall);
+    let asked = host.not_before.filter(|until| *until > now.wall);
+    let why = closed.map(|until| format!("the host keeps failing and is left in peace until {}", clock(until)));
+    why.or_else(|| asked.map(|until| format!("the host asks to wait until {}", clock(until))))
 }
 
 fn standing(mirror: &MirrorRecord, now: Now) -> String {

@@ -8,6 +8,7 @@ use crate::cli::foreign::BookError;
 use crate::cli::samples::{self, at};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::range::Length;
+use crate::io::state_file::StateError;
 
 /// A state file in memory, with part files in a folder.
 #[derive(Default)]
@@ -26,14 +27,17 @@ impl Book for Fake {
     }
     fn load(&self) -> Result<Contents, BookError> {
         if self.damaged {
-            return Err(BookError::Damaged { path: self.path().into(), damage: self.warnings.clone() });
+            let told = "it is damaged".into();
+            return Err(BookError::Damaged { path: self.path().into(), told, damage: self.warnings.clone() });
         }
-        Ok(Contents { records: self.records.borrow().clone(), warnings: self.warnings.clone() })
+        Ok(Contents { records: self.records.borrow().clone(), warnings: self.warnings.clone(), ..Contents::default() })
+    }
+    fn writable(&self) -> Result<(), BookError> {
+        let foreign = StateError::Foreign { path: self.path().into() };
+        if self.foreign { Err(BookError::Unusable(foreign)) } else { Ok(()) }
     }
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError> {
-        if self.foreign {
-            return Err(BookError::Foreign { path: self.path().into() });
-        }
+        self.writable()?;
         self.records.borrow_mut().retain(|r| !ids.contains(&r.id));
         Ok(())
     }
@@ -71,7 +75,7 @@ fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u8, String)>
         Ok(())
     };
     let say = |text: &str| said.borrow_mut().push_str(&format!("{text}\n"));
-    let desk = Desk { book, now: at(0), cwd: Path::new("/data"), out: &print, say: &say };
+    let desk = Desk { book, now: at(0), cwd: Path::new("/data"), out: &print, columns: None, say: &say };
     let exit = dispatch(&asked.command, &desk).map(Exit::code).map_err(|t| (t.exit().code(), t.to_string()));
     (out.into_inner(), said.into_inner(), exit)
 }
@@ -101,7 +105,7 @@ fn a_list_as_json_has_boincs_names() {
     assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
     let first = &out["{\"schema\":1,\"transfers\":[".len()..];
     let first = &first[..=first.find('}').expect("an end")];
-    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
     assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
 }
 
@@ -114,7 +118,7 @@ fn the_whole_story() {
     for words in [
         "waiting, next try in 1 min 12 s",
         "the server answered 503 Service Unavailable",
-        "http://a.example/waiting.bin: usable, has served bytes",
+        "http://a.example/waiting.bin?token=***: usable, has served bytes",
         "http://b.example/waiting.bin: refused (missing): the server answered 404 Not Found",
         "1.0 MiB of 3.0 MiB",
         "5, 2 failed passes",
@@ -170,7 +174,7 @@ fn checks() {
     assert_eq!(exit, Ok(3), "{out}");
     assert!(out.contains("waiting.bin.persxfer-part") && out.contains("gone"), "{out}");
     std::fs::write(parts.path().join("waiting.bin.persxfer-part"), "short").expect("written");
-    assert!(ran(&book, &["check"]).0.contains("it has 5 B, 1.0 MiB are recorded"));
+    assert!(ran(&book, &["check"]).0.contains("holds 5 B of the 1.0 MiB that are recorded"));
     std::fs::write(parts.path().join("waiting.bin.persxfer-part"), vec![0; 1 << 20]).expect("written");
     assert_eq!(ran(&book, &["check"]).2, Ok(0));
     let survived = Fake { warnings: vec![damage()], ..fake() };
@@ -180,7 +184,7 @@ fn checks() {
     let lost = Fake { damaged: true, ..survived };
     let (out, _, exit) = ran(&lost, &["check"]);
     assert_eq!(exit, Ok(3));
-    assert!(out.contains(":3:14:") && out.contains("nothing overwrites it"), "{out}");
+    assert!(out.contains(":3:14:") && out.contains("nothing was changed"), "{out}");
     assert_eq!(ran(&lost, &["list"]).2.expect_err("it cannot").0, 5);
 }
 

@@ -4,6 +4,7 @@
 mod finish;
 mod receive;
 mod session;
+mod trace;
 
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;

@@ -113,7 +113,6 @@ impl Session {
                 Ok(Err(failure)) => return Ok(Arrived::Broken(failure)),
                 Err(_beat) => {
                     if let Some(store) = &mut self.store {
-                        store.settle(reading.plan.place)?;
                         store.tick(now)?;
                     }
                     if reading.stall.feed(now, 0) == Flow::Stalled {

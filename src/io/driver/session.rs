@@ -8,12 +8,18 @@ use crate::core::file_xfer::{
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::time::Delay;
+use crate::io::driver::trace;
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
 const PROBE_ABOVE: Length = Length(1 << 20);
+
+/// The body of a redirect or an error is read to its end where it is at most so long, and comes within this time.
+const SMALL_BODY: Length = Length(64 << 10);
+const BODY_PATIENCE: Delay = Delay::from_millis(200);
 
 /// A session under way.
 pub(super) struct Session {
@@ -30,6 +36,7 @@ pub(super) struct Session {
 
 /// The open answer's body, and how far it has been read.
 pub(super) struct OpenBody {
+    status: u16,
     pub(super) body: Body,
     /// Read but not yet used: what followed a difference or a joint in the same chunk.
     pub(super) pending: Option<bytes::Bytes>,
@@ -87,17 +94,28 @@ impl Session {
     }
 
     async fn ask(&mut self, ask: Ask) -> Event {
-        self.open = None;
+        self.put_away().await;
         let now = self.hands.clock.now().wall;
         let hop =
             Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
         let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
+        trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
-                self.open = Some(OpenBody { body, pending: None, joined: false });
+                trace::answer(status, &headers);
+                self.open = Some(OpenBody { status, body, pending: None, joined: false });
                 Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),
+        }
+    }
+
+    /// The answer before is not wanted: the small body of a redirect or an error is read to its end, so that the
+    /// connection can serve the next request; any other is dropped, and its connection with it.
+    async fn put_away(&mut self) {
+        let Some(open) = self.open.take() else { return };
+        if open.status >= 300 && open.pending.is_none() {
+            open.body.discard(SMALL_BODY, BODY_PATIENCE).await;
         }
     }
 

@@ -4,21 +4,24 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::core::failure::LocalFault;
+use crate::core::printable::plain_error;
+use crate::core::range::Length;
+use crate::core::units::human_bytes;
 use crate::io::effects;
 
 /// The fault for `error`, met while `doing` something to `path`.
 pub(super) fn fault(doing: &'static str, path: &Path, error: &io::Error) -> LocalFault {
     let path = path.display().to_string();
     if is_full(error) {
-        return LocalFault::DiskFull { path, detail: error.to_string() };
+        return LocalFault::DiskFull { path, detail: plain_error(error) };
     }
-    LocalFault::Io { doing, path, detail: error.to_string() }
+    LocalFault::Io { doing, path, detail: plain_error(error) }
 }
 
 /// The fault for a write of `needed` bytes that did not go through.
 pub(super) fn write_fault(path: &Path, needed: u64, error: &io::Error) -> LocalFault {
     if is_full(error) {
-        let detail = format!("{needed} more bytes are needed ({error}); the part file is kept");
+        let detail = format!("{} more are needed; the part file is kept", human_bytes(Length(needed)));
         return LocalFault::DiskFull { path: path.display().to_string(), detail };
     }
     fault("write", path, error)

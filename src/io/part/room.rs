@@ -7,6 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::core::failure::LocalFault;
+use crate::core::range::Length;
+use crate::core::units::human_bytes;
 use crate::io::effects;
 use crate::io::part::fault::{on, write_fault};
 use crate::io::part::gather::STRIDE;
@@ -77,7 +79,11 @@ fn is_memory(file: &File) -> bool {
 }
 
 fn too_little(path: &Path, needed: u64, free: u64) -> LocalFault {
-    let detail = format!("{needed} more bytes are needed and {free} are free; the part file is kept");
+    let detail = format!(
+        "{} more are needed, {} are free; the part file is kept",
+        human_bytes(Length(needed)),
+        human_bytes(Length(free))
+    );
     LocalFault::DiskFull { path: path.display().to_string(), detail }
 }
 
@@ -100,6 +106,6 @@ mod tests {
         let fault = reserve(&file, Path::new("huge.iso"), 0, 1 << 60).expect_err("an exbibyte");
         let LocalFault::DiskFull { path, detail } = fault else { panic!("{fault}") };
         assert_eq!(path, "huge.iso");
-        assert!(detail.starts_with(&format!("{} more bytes are needed", 1_u64 << 60)), "{detail}");
+        assert!(detail.starts_with("1.0 EiB more are needed, "), "{detail}");
     }
 }

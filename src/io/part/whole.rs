@@ -23,7 +23,10 @@ pub fn has_part(target: &Path) -> bool {
 
 /// The process that works on the download to this target, where it can be told.
 pub fn holder(target: &Path) -> Option<String> {
-    let file = File::open(Names::of(target).part).ok()?;
+    let part = Names::of(target).part;
+    // A pipe would have us wait for a writer.
+    part.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let file = File::open(part).ok()?;
     holder_of(&file).map(|pid| pid.to_string())
 }
 

@@ -120,6 +120,13 @@ impl Copies {
         self.all().iter().all(|(_, (_, copy))| matches!(copy, Copy::Absent))
     }
 
+    /// None is sound, and it is not only the very first writing that broke off: there is nothing to put in order.
+    pub(super) fn are_lost(&self) -> bool {
+        let damaged = |copy: &Copy| matches!(copy, Copy::Damaged(_));
+        (damaged(&self.current.1) || damaged(&self.prev.1))
+            && self.all().iter().all(|(_, (_, c))| c.document().is_none())
+    }
+
     fn all(&self) -> [(Place, &(PathBuf, Copy)); 3] {
         [(Place::Current, &self.current), (Place::Next, &self.next), (Place::Prev, &self.prev)]
     }

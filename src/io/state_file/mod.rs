@@ -88,7 +88,7 @@ impl StateFile {
     /// not for good).
     pub fn commit<R>(&self, change: impl FnOnce(&mut Document) -> R) -> Result<R, StateError> {
         let mut memory = self.memory();
-        if memory.last.is_none() {
+        if memory.last.as_ref().is_none_or(|(_, document)| self.check_ours(document).is_err()) {
             self.refuse_foreign_unlocked()?;
         }
         durable::create_folder(durable::folder_of(self.path()))?;
@@ -105,6 +105,19 @@ impl StateFile {
         let stamp = if document.is_changed() { self.write(&mut document)? } else { stamp };
         memory.last = stamp.map(|stamp| (stamp, document));
         Ok(result)
+    }
+
+    /// May this file, as it was read, be written?
+    ///
+    /// # Errors
+    /// [`StateError::Foreign`] and [`StateError::Newer`].
+    pub fn check_ours(&self, document: &Document) -> Result<(), StateError> {
+        let path = self.path().to_owned();
+        match document.kind() {
+            Kind::Foreign => Err(StateError::Foreign { path }),
+            _ if document.format() > FORMAT => Err(StateError::Newer { path, format: document.format() }),
+            Kind::Ours | Kind::Other => Ok(()),
+        }
     }
 
     /// Somebody else has written it since we last read or wrote it. Cheap: some 300 bytes are read.
@@ -136,10 +149,10 @@ impl StateFile {
         (newest && Stamp::of(self.path()).as_ref() == Some(&stamp)).then_some((stamp, document))
     }
 
-    /// All three generations; under the lock, unless they are a BOINC client's or there are none.
+    /// All three generations; under the lock, unless they are a BOINC client's, or there is nothing to put in order.
     fn look_closely(&self, memory: &mut Memory) -> Result<Document, StateError> {
         let copies = Copies::read(&self.files)?;
-        if copies.is_foreign() || copies.are_none() {
+        if copies.is_foreign() || copies.are_none() || copies.are_lost() {
             return self.newest(copies).map(|newest| newest.document);
         }
         match Lock::acquire(&self.lock, self.patience) {
@@ -194,15 +207,6 @@ impl StateFile {
         match copies::read(self.path())?.sound() {
             Some(document) => self.check_ours(&document),
             None => Ok(()),
-        }
-    }
-
-    fn check_ours(&self, document: &Document) -> Result<(), StateError> {
-        let path = self.path().to_owned();
-        match document.kind() {
-            Kind::Foreign => Err(StateError::Foreign { path }),
-            _ if document.format() > FORMAT => Err(StateError::Newer { path, format: document.format() }),
-            Kind::Ours | Kind::Other => Ok(()),
         }
     }
 

@@ -101,7 +101,7 @@ pub enum NetConfigError {
         detail: String,
     },
     /// A PEM file without what it is for.
-    #[error("{origin}: {path} holds no {wanted} in PEM form")]
+    #[error("{origin}: {path} holds no {wanted} in PEM form; name a PEM file that does")]
     Empty {
         /// The option or variable.
         origin: &'static str,

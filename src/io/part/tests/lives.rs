@@ -324,7 +324,7 @@ fn a_full_disk_is_said_and_costs_nothing() {
     let piece = |at: usize| Bytes::copy_from_slice(&bytes[at..at + MIB]);
     let full = (0..6).find_map(|i| store.write(Place::Part, offset(i * MIB), piece(i * MIB)).err());
     let Some(LocalFault::DiskFull { path, detail }) = full else { panic!("{full:?}") };
-    assert!(path.ends_with("file.bin.persxfer-part") && detail.contains("more bytes are needed"), "{path}: {detail}");
+    assert!(path.ends_with("file.bin.persxfer-part") && detail.contains("more are needed"), "{path}: {detail}");
     let kept = store.held(Place::Part);
     assert!(kept >= held(3 * MIB));
     let _ = store.close();
