@@ -1,5 +1,6 @@
 //! Whole lives of a store: kills, reboots, strangers' files, full disks, and the digests through all of them.
 
+mod crashes;
 mod lives;
 mod strangers;
 mod versions;
