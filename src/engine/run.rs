@@ -100,6 +100,11 @@ impl<'a> Run<'a> {
         match admit::admit(&job, known.clone(), fresh) {
             Admission::Run(entry) => self.take_up(job, *entry, urgency),
             Admission::Done { evidence, record } => {
+                if let (Some(found), Some(known)) = (&record, &known)
+                    && found.status != known.status
+                {
+                    self.supervisor.persist.done_before(found, self.supervisor.clock.now().mono);
+                }
                 let record = record.map(|r| *r).or(known);
                 self.end(&job, id, record, Ending::Unchanged { evidence });
             }

@@ -11,7 +11,7 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::io::driver::trace;
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
-use crate::io::part::{Clobber, PartStore};
+use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
@@ -157,7 +157,8 @@ impl Session {
                 folder.join(named.unwrap_or_else(|| SafeName::from_url(&self.orders.url)).as_str())
             }
         };
-        if self.orders.terms.clobber == Clobber::Refuse && path.symlink_metadata().is_ok() {
+        let taken = path.symlink_metadata().is_ok() && !is_witnessed(&path);
+        if self.orders.terms.clobber == Clobber::Refuse && taken {
             let why = "exists and was not written by this transfer; --overwrite replaces it".to_owned();
             return Err(LocalFault::NotOurs { path: path.display().to_string(), why });
         }
@@ -216,6 +217,9 @@ fn open_store(
     let opened = PartStore::open(path, dossier, orders.terms.spec.clone())?;
     for remark in opened.remarks {
         tell(Tell::Remark(remark));
+    }
+    if opened.promoted == Promoted::Yes {
+        dossier.part = dossier.rival.take().unwrap_or_default();
     }
     if opened.rival_held.is_none() {
         dossier.rival = None;
