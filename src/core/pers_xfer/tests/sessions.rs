@@ -8,7 +8,6 @@ use crate::core::pers_xfer::record::{Evidence, Status, error_code};
 use crate::core::pers_xfer::{Action, Event, LOCAL_AGAIN, OnLocalFault, RESUME_AFTER, Rules, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::Delay;
-use crate::core::verdict::Class;
 
 fn running(mirrors: usize) -> Bench {
     let mut bench = Bench::new(mirrors, Rules::default());
