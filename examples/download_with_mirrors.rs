@@ -4,18 +4,13 @@
 
 use std::io::Write;
 use std::path::absolute;
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
-use persxfer::core::backoff::Policy;
 use persxfer::core::digest::Expected;
-use persxfer::core::giveup::GiveUpFrom;
 use persxfer::core::pers_xfer::record::Evidence;
-use persxfer::core::time::Delay;
 use persxfer::core::url::MirrorUrl;
-use persxfer::engine::{
-    self, Ending, Existing, FailedPart, Job, Mtime, Notice, Rounds, Settings, Stop, SyncMode, Target, Timeouts,
-};
-use persxfer::io::transport::{Credentials, NetSettings};
+use persxfer::engine::{self, Ending, Job, Notice, Options, Rounds, Settings, Stop, SyncMode, Target};
 
 fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
@@ -23,22 +18,12 @@ fn main() -> anyhow::Result<()> {
     let job = Job {
         urls: words.map(|w| MirrorUrl::parse(&w)).collect::<Result<_, _>>()?,
         target: Target::File(absolute(&file)?),
-        existing: Existing::Refuse,
         digests: vec![Expected::parse(&format!("sha-256={sum}"))?],
-        require: Evidence::Digest,
         max_filesize: None,
-        policy: Policy::default(),
-        give_up: Delay::from_days(14),
-        give_up_from: GiveUpFrom::LastProgress,
-        retry_on: Vec::new(),
-        failed_part: FailedPart::Keep,
-        mtime: Mtime::Local,
+        options: Arc::new(Options { require: Evidence::Digest, ..Options::default() }),
     };
     let settings = Settings {
         state_file: absolute(format!("{file}.client_state.xml"))?,
-        net: NetSettings::default(),
-        credentials: Credentials::default(),
-        timeouts: Timeouts { first_byte: Delay::from_secs(300), stall: Delay::from_secs(60), stall_rate: 10 },
         rounds: Rounds::UntilDone,
         max_time: None,
         max_transfers: 1,

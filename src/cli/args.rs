@@ -3,11 +3,15 @@
 //! Texts of options become what the program needs in [`super::settings`]. The help texts here are also the manual
 //! (`persxfer man`) and the shell completions.
 
+mod later;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
+
+pub(crate) use later::{Add, Addable, Chosen, Run};
 
 /// Persistent file transfer: downloads that outlive their servers, their network and their machine.
 #[derive(Debug, Parser)]
@@ -61,6 +65,22 @@ pub(crate) enum Progress {
 pub(crate) enum Command {
     /// Download files, run to the end: resumed, verified, retried for days
     Download(Box<Download>),
+    /// Enter downloads into the client-state file, to be run later
+    Add(Add),
+    /// Run whatever the client-state file holds, until done
+    Run(Run),
+    /// Try transfers now; those that have failed begin a new life
+    #[command(after_help = "Examples:\n  persxfer retry debian.iso\n  persxfer retry --all")]
+    Retry(Chosen),
+    /// Let transfers rest until they are resumed
+    #[command(after_help = "Example:\n  persxfer suspend debian.iso")]
+    Suspend(Chosen),
+    /// Let suspended transfers go on
+    #[command(after_help = "Example:\n  persxfer resume --all")]
+    Resume(Chosen),
+    /// End transfers for good; what they hold stays until `state forget`
+    #[command(after_help = "Example:\n  persxfer abort debian.iso")]
+    Abort(Chosen),
     /// Inspect the client-state file, and forget what is in it
     State(State),
     /// Print the completions for a shell
@@ -356,6 +376,9 @@ pub(crate) enum StateCommand {
         /// As JSON
         #[arg(long)]
         json: bool,
+        /// Again and again, until Ctrl-C
+        #[arg(long, conflicts_with = "json")]
+        watch: bool,
     },
     /// Tell the whole story of a transfer: why it waits, which mirror said what, on what evidence it stands
     #[command(

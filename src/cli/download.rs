@@ -1,6 +1,7 @@
 //! `download`: runs the engine over the jobs, shows what it tells, and says how it went.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::cli::args::Global;
 use crate::cli::exit::{self, Exit};
@@ -10,8 +11,8 @@ use crate::cli::jobs;
 use crate::cli::report::{self, Digests, Weight};
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
-use crate::cli::settings::Plan;
-use crate::cli::signals::{Caught, Watch};
+use crate::cli::settings::{HookWords, Plan};
+use crate::cli::signals::Watch;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::view::View;
@@ -28,24 +29,15 @@ pub(crate) fn run(
     engine: Box<Engine<'_>>,
 ) -> Result<Exit, Trouble> {
     jobs::folders(&plan.jobs).iter().try_for_each(|folder| target::create_folder(folder))?;
-    let say = |weight, line: &str| {
-        if !(global.quiet && weight == Weight::News) {
-            screen.line(line);
-        }
-    };
-    let mut show = Show {
-        view: View::new(global, screen),
-        hooks: Hooks::new(plan.hooks, &plan.settings.state_file),
-        digests: Digests::of(&plan.jobs),
-        told: HashSet::new(),
-        say: &say,
-    };
+    let say = |weight, line: &str| screen.say(global.quiet, weight, line);
+    let mut show = Show::new(global, screen, plan.hooks, &plan.settings.state_file, &say);
+    show.digests = Digests::of(&plan.jobs);
     let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
-    show.finish(run, &watch.caught, resume)
+    show.finish(run, &|reports| exit::of_run(reports, watch.caught.signal()), resume)
 }
 
 /// Everything that looks on while the engine works.
-struct Show<'a> {
+pub(crate) struct Show<'a> {
     view: View,
     hooks: Hooks,
     digests: Digests,
@@ -53,11 +45,32 @@ struct Show<'a> {
     say: &'a dyn Fn(Weight, &str),
 }
 
-impl Show<'_> {
-    fn notice(&mut self, notice: &Notice) {
+impl<'a> Show<'a> {
+    /// Nothing has happened yet.
+    pub(crate) fn new(
+        global: &Global,
+        screen: &Screen,
+        hooks: HookWords,
+        state_file: &Path,
+        say: &'a dyn Fn(Weight, &str),
+    ) -> Self {
+        Self {
+            view: View::new(global, screen),
+            hooks: Hooks::new(hooks, state_file),
+            digests: Digests::default(),
+            told: HashSet::new(),
+            say,
+        }
+    }
+
+    /// Something happened.
+    pub(crate) fn notice(&mut self, notice: &Notice) {
         self.view.notice(notice, foreign::now());
-        if let Notice::Ended(report) = notice {
-            self.ended(report);
+        match notice {
+            // In a service, one that failed may be taken up again.
+            Notice::Accepted { id, .. } => _ = self.told.remove(id),
+            Notice::Ended(report) => self.ended(report),
+            _ => {}
         }
     }
 
@@ -71,10 +84,11 @@ impl Show<'_> {
         self.hooks.ended(report);
     }
 
-    fn finish(
+    /// It is over, and that is the exit status.
+    pub(crate) fn finish(
         mut self,
         run: Result<Vec<Report>, foreign::EngineError>,
-        caught: &Caught,
+        exit_of: &dyn Fn(&[Report]) -> Exit,
         resume: &dyn Fn() -> Resume,
     ) -> Result<Exit, Trouble> {
         let reports = match run {
@@ -93,7 +107,7 @@ impl Show<'_> {
         let failures = self.hooks.finish();
         failures.iter().for_each(|line| (self.say)(Weight::Matters, line));
         let hooks = if failures.is_empty() { Exit::Complete } else { Exit::Local };
-        let exit = exit::worst([exit::of_run(&reports, caught.signal()), hooks]);
+        let exit = exit::worst([exit_of(&reports), hooks]);
         self.view.finish(exit, foreign::now());
         report::closing(&reports, exit, resume).iter().for_each(|(weight, line)| (self.say)(*weight, line));
         Ok(exit)
@@ -106,17 +120,11 @@ mod tests {
     use crate::cli::args::Progress;
     use crate::cli::foreign::{EngineError, Stop};
     use crate::cli::samples;
-    use crate::cli::settings::HookWords;
-    use crate::core::time::Delay;
-    use crate::engine::{Ending, Rounds, Settings, SyncMode, Timeouts};
+    use crate::engine::{Ending, Rounds, Settings, SyncMode};
 
     fn plan(hooks: HookWords) -> Plan {
-        let second = Delay::from_secs(1);
         let settings = Settings {
             state_file: "/nowhere/state.xml".into(),
-            net: Default::default(),
-            credentials: Default::default(),
-            timeouts: Timeouts { first_byte: second, stall: second, stall_rate: 10 },
             rounds: Rounds::Once,
             max_time: None,
             max_transfers: 1,

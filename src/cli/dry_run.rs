@@ -31,10 +31,10 @@ fn paragraph(job: &Job, records: &[Record], now: Now) -> String {
         format!("  checksum {}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes))
     };
     lines.extend(job.digests.iter().map(digest));
-    if job.require > Evidence::None {
-        lines.push(format!("  needs evidence: {}", job.require.word()));
+    if job.options.require > Evidence::None {
+        lines.push(format!("  needs evidence: {}", job.options.require.word()));
     }
-    lines.push(format!("  gives up after {} without progress", human_delay(job.give_up)));
+    lines.push(format!("  gives up after {} without progress", human_delay(job.options.give_up)));
     lines.push(format!("  {}", outlook(job, records, now)));
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
@@ -67,8 +67,8 @@ fn known(record: &Record, now: Now) -> String {
     }
 }
 
-const fn fresh(job: &Job, exists: bool) -> &'static str {
-    match (exists, job.existing) {
+fn fresh(job: &Job, exists: bool) -> &'static str {
+    match (exists, job.options.existing) {
         (false, _) => "would be downloaded",
         (true, Existing::Overwrite) => "would be downloaded, and replace the file that stands there",
         (true, Existing::Keep) => "a file stands there: it would be kept, and nothing downloaded",

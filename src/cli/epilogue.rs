@@ -22,3 +22,12 @@ Examples:
   persxfer download --checksum sha-256=0123...cdef https://example.org/big.iso
   persxfer download --checksums SHA256SUMS -d images -i list.txt
   persxfer download --give-up 2d --retry-policy ranged https://example.org/big.iso";
+
+/// Below the help of `run`.
+pub(crate) const RUN_EXAMPLES: &str = "\
+It leaves alone what another living process runs, and takes over what a killed one left. Which proxies to use,
+how patient to be and the like was said when a download was added; how much at once is said here.
+
+Examples:
+  persxfer add download -i list.txt && persxfer run -j 4
+  persxfer run --forever";

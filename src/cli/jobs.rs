@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cli::args::{self, Download, Required};
 use crate::cli::foreign::{self, Sums};
@@ -15,9 +16,8 @@ use crate::core::digest::Expected;
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
-use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
-use crate::engine::{Existing, FailedPart, Job, Mtime, Target};
+use crate::engine::{Existing, FailedPart, Job, Mtime, NetOptions, Options, Target};
 
 /// One download as far as its own words go: URLs, target, digests.
 struct Wish {
@@ -27,7 +27,12 @@ struct Wish {
 }
 
 /// Reads all downloads; at least one.
-pub(crate) fn read(asked: &Download, cwd: &Path, stdin: &mut dyn Read) -> Result<Vec<Job>, Trouble> {
+pub(crate) fn read(
+    asked: &Download,
+    net: Arc<NetOptions>,
+    cwd: &Path,
+    stdin: &mut dyn Read,
+) -> Result<Vec<Job>, Trouble> {
     let mut wishes = typed(asked, cwd)?;
     if let Some(list) = &asked.sources.input_file {
         wishes.extend(listed(asked, list, cwd, stdin)?);
@@ -39,8 +44,13 @@ pub(crate) fn read(asked: &Download, cwd: &Path, stdin: &mut dyn Read) -> Result
         add_checksums(&mut wishes, path)?;
     }
     refuse_twins(&wishes)?;
-    let common = Common::read(asked)?;
-    Ok(wishes.into_iter().map(|wish| common.job(wish)).collect())
+    let max_filesize = size("--max-filesize", asked.requests.max_filesize.as_deref())?.map(Length);
+    let options = Arc::new(options(asked, net)?);
+    let job = |Wish { urls, target, digests }| {
+        let options = Arc::clone(&options);
+        Job { urls, target, digests, max_filesize, options }
+    };
+    Ok(wishes.into_iter().map(job).collect())
 }
 
 /// The URLs of the command line.
@@ -148,63 +158,32 @@ fn refuse_twins(wishes: &[Wish]) -> Result<(), Trouble> {
 }
 
 /// What holds for every download of one command.
-struct Common {
-    existing: Existing,
-    require: Evidence,
-    max_filesize: Option<Length>,
-    policy: Policy,
-    give_up: Delay,
-    give_up_from: GiveUpFrom,
-    retry_on: Vec<u16>,
-    failed_part: FailedPart,
-    mtime: Mtime,
-}
-
-impl Common {
-    fn read(asked: &Download) -> Result<Self, Trouble> {
-        let patience = &asked.patience;
-        Ok(Self {
-            existing: match (asked.place.overwrite, asked.place.no_clobber) {
-                (true, _) => Existing::Overwrite,
-                (_, true) => Existing::Keep,
-                _ => Existing::Refuse,
-            },
-            require: match asked.proof.require_evidence {
-                None => Evidence::None,
-                Some(Required::Length) => Evidence::Length,
-                Some(Required::Overlap) => Evidence::Overlap,
-                Some(Required::Validator) => Evidence::Validator,
-                Some(Required::Digest) => Evidence::Digest,
-            },
-            max_filesize: size("--max-filesize", asked.requests.max_filesize.as_deref())?.map(Length),
-            policy: policy(patience)?,
-            give_up: positive("--give-up", &patience.give_up)?,
-            give_up_from: match patience.give_up_from {
-                args::GiveUpFrom::LastProgress => GiveUpFrom::LastProgress,
-                args::GiveUpFrom::FirstRequest => GiveUpFrom::FirstRequest,
-            },
-            retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
-            failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
-            mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
-        })
-    }
-
-    fn job(&self, wish: Wish) -> Job {
-        Job {
-            urls: wish.urls,
-            target: wish.target,
-            existing: self.existing,
-            digests: wish.digests,
-            require: self.require,
-            max_filesize: self.max_filesize,
-            policy: self.policy.clone(),
-            give_up: self.give_up,
-            give_up_from: self.give_up_from,
-            retry_on: self.retry_on.clone(),
-            failed_part: self.failed_part,
-            mtime: self.mtime,
-        }
-    }
+fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
+    let patience = &asked.patience;
+    Ok(Options {
+        existing: match (asked.place.overwrite, asked.place.no_clobber) {
+            (true, _) => Existing::Overwrite,
+            (_, true) => Existing::Keep,
+            _ => Existing::Refuse,
+        },
+        require: match asked.proof.require_evidence {
+            None => Evidence::None,
+            Some(Required::Length) => Evidence::Length,
+            Some(Required::Overlap) => Evidence::Overlap,
+            Some(Required::Validator) => Evidence::Validator,
+            Some(Required::Digest) => Evidence::Digest,
+        },
+        policy: policy(patience)?,
+        give_up: positive("--give-up", &patience.give_up)?,
+        give_up_from: match patience.give_up_from {
+            args::GiveUpFrom::LastProgress => GiveUpFrom::LastProgress,
+            args::GiveUpFrom::FirstRequest => GiveUpFrom::FirstRequest,
+        },
+        retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
+        failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
+        mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
+        net,
+    })
 }
 
 fn policy(asked: &args::Patience) -> Result<Policy, Trouble> {

@@ -4,10 +4,12 @@
 //! prints is decided by functions that are given the time and the data, so that tests read it as text. See design
 //! sections 5 and 6, and `docs/events.md` and `docs/exit-status.md` for what programs may rely on.
 
+mod add;
 mod args;
 mod bars;
 mod board;
 mod completions;
+mod control;
 mod download;
 mod dry_run;
 mod epilogue;
@@ -27,6 +29,7 @@ mod resume;
 #[cfg(test)]
 mod samples;
 mod screen;
+mod serve;
 mod settings;
 mod shell;
 mod signals;
@@ -42,11 +45,14 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::cli::args::{Cli, Command};
+use crate::cli::args::{Add, Addable, Chosen, Cli, Command, Download};
+use crate::cli::control::Verb;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::StateBook;
 use crate::cli::out::Out;
+use crate::cli::report::Weight;
 use crate::cli::screen::Screen;
+use crate::cli::settings::Plan;
 use crate::cli::trouble::Trouble;
 
 /// Runs the program with these arguments, its own name first, to its exit status.
@@ -87,17 +93,48 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             let book = StateBook::at(&settings::state_file(cli.global.state_file.as_deref(), &cwd)?);
             state::run(&state.command, &book, foreign::now(), &cwd, screen)
         }
-        Command::Download(asked) => {
-            let cwd = working_folder()?;
-            let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
-            let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
+        Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
+        Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),
+        Command::Resume(chosen) => control(cli, Verb::Resume, chosen, screen),
+        Command::Abort(chosen) => control(cli, Verb::Abort, chosen, screen),
+        Command::Run(asked) => {
+            let state_file = settings::state_file(cli.global.state_file.as_deref(), &working_folder()?)?;
+            serve::run(asked, &cli.global, &state_file, screen, signals::watch(screen))
+        }
+        Command::Add(Add { what: Addable::Download(asked) }) => {
+            let plan = plan(cli, asked)?;
             if asked.around.dry_run {
-                return print(dry_run::tell(&plan, &StateBook::at(&state_file), foreign::now())?.as_bytes());
+                return dry_run(&plan);
+            }
+            let say = |weight, line: &str| screen.say(cli.global.quiet, weight, line);
+            add::run(&plan, &|line| say(Weight::Matters, line), &|line| say(Weight::News, line))
+        }
+        Command::Download(asked) => {
+            let plan = plan(cli, asked)?;
+            if asked.around.dry_run {
+                return dry_run(&plan);
             }
             let resume = || matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
             download::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
         }
     }
+}
+
+fn plan(cli: &Cli, asked: &Download) -> Result<Plan, Trouble> {
+    let cwd = working_folder()?;
+    let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
+    settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())
+}
+
+fn dry_run(plan: &Plan) -> Result<Exit, Trouble> {
+    let book = StateBook::at(&plan.settings.state_file);
+    print(dry_run::tell(plan, &book, foreign::now())?.as_bytes())
+}
+
+fn control(cli: &Cli, verb: Verb, chosen: &Chosen, screen: &Screen) -> Result<Exit, Trouble> {
+    let cwd = working_folder()?;
+    let book = StateBook::at(&settings::state_file(cli.global.state_file.as_deref(), &cwd)?);
+    control::run(verb, chosen, &control::Desk { book: &book, cwd: &cwd, say: &|line| screen.line(line) })
 }
 
 fn print(bytes: &[u8]) -> Result<Exit, Trouble> {

@@ -1,49 +1,61 @@
 //! What requests carry and how they travel, from what was typed. Nothing secret is repeated in a message from here.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use http::HeaderValue;
 
-use crate::cli::args::Requests;
-use crate::cli::foreign::{self, Family, NetAsked, Trust, Verify};
+use crate::cli::args::Download;
+use crate::cli::foreign;
+use crate::cli::settings::positive;
 use crate::cli::trouble::Trouble;
-use crate::core::time::Delay;
-use crate::io::transport::{Credentials, NetSettings};
+use crate::engine::{AddressFamily, NetOptions};
 
-/// Reads them.
-pub(crate) fn read(asked: &Requests, connect_timeout: Delay) -> Result<(NetSettings, Credentials), Trouble> {
-    let files =
-        [("--cacert", &asked.cacert), ("--cert", &asked.cert), ("--key", &asked.key), ("--cookies", &asked.cookies)];
+/// Reads them; `cwd` is what relative paths are meant from.
+pub(crate) fn read(asked: &Download, cwd: &Path) -> Result<Arc<NetOptions>, Trouble> {
+    let (requests, patience) = (&asked.requests, &asked.patience);
+    let files = [
+        ("--cacert", &requests.cacert),
+        ("--cert", &requests.cert),
+        ("--key", &requests.key),
+        ("--cookies", &requests.cookies),
+    ];
     for (option, path) in files {
         path.as_deref().map_or(Ok(()), |path| check_readable(option, path))?;
     }
     // The values of these two may be secrets, so that only what is wrong with them is told.
     let secret = |option: &str, why: String| Trouble::Usage(format!("{option}: {why}"));
-    let header = |text: &String| foreign::parse_header(text).map_err(|why| secret("--header", why));
-    let proxy = |text: &String| foreign::parse_proxy(text).map_err(|why| secret("--proxy", why));
-    let resolve = |text: &String| foreign::parse_resolve(text).map_err(Trouble::Usage);
-    let net = NetAsked {
-        connect_timeout,
-        proxy: asked.proxy.as_ref().map(proxy).transpose()?,
-        cacert: asked.cacert.clone(),
-        cert: asked.cert.clone(),
-        key: asked.key.clone(),
-        verify: if asked.insecure { Verify::Nothing } else { Verify::Certificates },
-        resolve: asked.resolve.iter().map(resolve).collect::<Result<_, _>>()?,
-        family: match (asked.ipv4, asked.ipv6) {
-            (true, _) => Family::V4,
-            (_, true) => Family::V6,
-            _ => Family::Any,
+    requests.headers.iter().try_for_each(|text| foreign::try_header(text)).map_err(|why| secret("--header", why))?;
+    requests.proxy.as_deref().map_or(Ok(()), foreign::try_proxy).map_err(|why| secret("--proxy", why))?;
+    for text in &requests.resolve {
+        foreign::try_resolve(text).map_err(Trouble::Usage)?;
+    }
+    let absolute = |path: &Option<PathBuf>| path.as_ref().map(|path| cwd.join(path));
+    let options = NetOptions {
+        headers: requests.headers.clone(),
+        user: requests.user.as_deref().map(user).transpose()?,
+        netrc: requests.netrc,
+        cookies: absolute(&requests.cookies),
+        user_agent: requests.user_agent.as_deref().map(user_agent).transpose()?,
+        proxy: requests.proxy.clone(),
+        cacert: absolute(&requests.cacert),
+        cert: absolute(&requests.cert),
+        key: absolute(&requests.key),
+        insecure: requests.insecure,
+        resolve: requests.resolve.clone(),
+        family: match (requests.ipv4, requests.ipv6) {
+            (true, _) => AddressFamily::V4,
+            (_, true) => AddressFamily::V6,
+            _ => AddressFamily::Any,
         },
-        user_agent: asked.user_agent.as_deref().map(user_agent).transpose()?,
-        headers: asked.headers.iter().map(header).collect::<Result<_, _>>()?,
-        user: asked.user.as_deref().map(user).transpose()?,
-        netrc: asked.netrc,
-        cookies: asked.cookies.clone(),
-        trust: if asked.location_trusted { Trust::All } else { Trust::None },
+        location_trusted: requests.location_trusted,
+        connect_timeout: positive("--connect-timeout", &patience.connect_timeout)?,
+        first_byte_timeout: positive("--first-byte-timeout", &patience.first_byte_timeout)?,
+        stall_timeout: positive("--stall-timeout", &patience.stall_timeout)?,
     };
-    foreign::net(net).map_err(Trouble::Usage)
+    foreign::try_net(&options).map_err(Trouble::Usage)?;
+    Ok(Arc::new(options))
 }
 
 fn check_readable(option: &'static str, path: &Path) -> Result<(), Trouble> {
@@ -61,8 +73,7 @@ fn user_agent(text: &str) -> Result<String, Trouble> {
     fits.then(|| text.to_owned()).ok_or_else(bad)
 }
 
-fn user(text: &str) -> Result<(String, String), Trouble> {
+fn user(text: &str) -> Result<String, Trouble> {
     let missing = || Trouble::Usage("--user: the password is missing; write USER:PASSWORD, or use --netrc".into());
-    let (user, password) = text.split_once(':').ok_or_else(missing)?;
-    Ok((user.to_owned(), password.to_owned()))
+    if text.contains(':') { Ok(text.to_owned()) } else { Err(missing()) }
 }

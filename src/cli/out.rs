@@ -35,6 +35,11 @@ impl<W: Write> Out<W> {
         Self { to: Mutex::new(Some(to)) }
     }
 
+    /// Does anybody still read?
+    pub(crate) fn is_open(&self) -> bool {
+        self.to.lock().unwrap_or_else(std::sync::PoisonError::into_inner).is_some()
+    }
+
     /// Writes all of it and flushes.
     ///
     /// # Errors

@@ -116,5 +116,8 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
             inode: 7,
         }),
         status,
+        options: Default::default(),
+        owner: None,
+        wishes: vec![],
     }
 }

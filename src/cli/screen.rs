@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use indicatif::MultiProgress;
 
 use crate::cli::foreign::printable;
+use crate::cli::report::Weight;
 
 /// Standard error, shared by everybody who writes there.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +23,13 @@ impl Screen {
     /// One line; whatever in it could move a cursor is made visible instead.
     pub(crate) fn line(&self, text: &str) {
         self.raw(format!("{}\n", printable(text)).as_bytes());
+    }
+
+    /// One line, unless it is news and nobody wants any.
+    pub(crate) fn say(&self, quiet: bool, weight: Weight, text: &str) {
+        if !(quiet && weight == Weight::News) {
+            self.line(text);
+        }
     }
 
     /// One line from a thread that panics, perhaps while it holds the screen: never waits.

@@ -11,10 +11,7 @@ use crate::cli::network;
 use crate::cli::shell;
 use crate::cli::trouble::Trouble;
 use crate::core::time::Delay;
-use crate::engine::{Job, Rounds, Settings, SyncMode, Timeouts};
-
-/// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
-const STALL_RATE: u64 = 10;
+use crate::engine::{Job, Rounds, Settings, SyncMode};
 
 /// Everything that one `download` needs.
 #[derive(Debug)]
@@ -39,25 +36,40 @@ pub(crate) struct HookWords {
 /// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `--input-file -` says so.
 pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
     habits(asked)?;
-    let timeouts = timeouts(&asked.patience)?;
-    let connect = positive("--connect-timeout", &asked.patience.connect_timeout)?;
-    let (net, credentials) = network::read(&asked.requests, connect)?;
-    let settings = Settings {
+    let net = network::read(asked, cwd)?;
+    let rounds = if asked.patience.once { Rounds::Once } else { Rounds::UntilDone };
+    let max_time = delay("--max-time", asked.patience.max_time.as_deref())?;
+    Ok(Plan {
+        settings: settings(&asked.speed, state_file, rounds, max_time)?,
+        jobs: jobs::read(asked, net, cwd, stdin)?,
+        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
+    })
+}
+
+/// What a `run` needs.
+pub(crate) fn of_run(asked: &args::Run, state_file: &Path) -> Result<Settings, Trouble> {
+    let rounds = if asked.once { Rounds::Once } else { Rounds::UntilDone };
+    settings(&asked.speed, state_file, rounds, delay("--max-time", asked.max_time.as_deref())?)
+}
+
+fn settings(
+    speed: &args::Speed,
+    state_file: &Path,
+    rounds: Rounds,
+    max_time: Option<Delay>,
+) -> Result<Settings, Trouble> {
+    Ok(Settings {
         state_file: state_file.to_owned(),
-        net,
-        credentials,
-        timeouts,
-        rounds: if asked.patience.once { Rounds::Once } else { Rounds::UntilDone },
-        max_time: delay("--max-time", asked.patience.max_time.as_deref())?,
-        max_transfers: asked.speed.max_transfers.into(),
-        max_per_host: asked.speed.max_transfers_per_host.into(),
-        limit_rate: rate("--limit-rate", asked.speed.limit_rate.as_deref())?,
-        sync: match asked.speed.sync {
+        rounds,
+        max_time,
+        max_transfers: speed.max_transfers.into(),
+        max_per_host: speed.max_transfers_per_host.into(),
+        limit_rate: rate("--limit-rate", speed.limit_rate.as_deref())?,
+        sync: match speed.sync {
             args::Sync::Full => SyncMode::Full,
             args::Sync::None => SyncMode::None,
         },
-    };
-    Ok(Plan { settings, jobs: jobs::read(asked, cwd, stdin)?, hooks: hooks(&asked.around)? })
+    })
 }
 
 /// The state file's path: as given, else in the folder where state belongs (XDG Base Directory).
@@ -90,22 +102,12 @@ fn habits(asked: &Download) -> Result<(), Trouble> {
     }
 }
 
-fn timeouts(asked: &args::Patience) -> Result<Timeouts, Trouble> {
-    Ok(Timeouts {
-        first_byte: positive("--first-byte-timeout", &asked.first_byte_timeout)?,
-        stall: positive("--stall-timeout", &asked.stall_timeout)?,
-        stall_rate: STALL_RATE,
-    })
-}
-
-fn hooks(asked: &args::Around) -> Result<HookWords, Trouble> {
+/// The words of the commands that are run around downloads.
+pub(crate) fn hooks(complete: &Option<String>, failure: &Option<String>) -> Result<HookWords, Trouble> {
     let words = |option, text: &Option<String>| {
         text.as_deref().map(|t| shell::split(t).map_err(|e| Trouble::option(option, t, e))).transpose()
     };
-    Ok(HookWords {
-        complete: words("--on-complete", &asked.on_complete)?,
-        failure: words("--on-failure", &asked.on_failure)?,
-    })
+    Ok(HookWords { complete: words("--on-complete", complete)?, failure: words("--on-failure", failure)? })
 }
 
 /// A duration, where one was given.

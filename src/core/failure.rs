@@ -198,7 +198,10 @@ pub enum BadAnswer {
         told: Length,
     },
     /// Something shorter where the file was, and no strong validator that speaks for it.
-    #[error("the server sent {told} bytes where {known} were known, and nothing that vouches for them")]
+    #[error(
+        "the server sends {told} bytes where {known} were known, and nothing that vouches for them; if that is the file \
+         now, forget the transfer (persxfer state forget) and begin anew"
+    )]
     Shrunk {
         /// The length known, or held.
         known: Length,

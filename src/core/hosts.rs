@@ -179,6 +179,13 @@ impl Hosts {
         }
     }
 
+    /// A person wants it asked now: the next asker probes. Its own Retry-After stands.
+    pub fn try_now(&mut self, key: &HostKey) {
+        if let Some(outage) = self.hosts.get_mut(key).and_then(|host| host.outage.as_mut()) {
+            outage.until = Mono::ZERO;
+        }
+    }
+
     /// The host asked not to be asked before then. A floor: a later one stands.
     pub fn hold_until(&mut self, key: &HostKey, until: Mono) {
         let host = self.hosts.entry(key.clone()).or_default();

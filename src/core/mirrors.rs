@@ -73,6 +73,13 @@ impl Holds {
         }
     }
 
+    /// Forgets what the host of this mirror said, not what its server said.
+    pub fn clear_host_backoff(&mut self, mirror: usize) {
+        if let Some(hold) = self.0.get_mut(mirror) {
+            hold.take_if(|h| h.by == HeldBy::HostBackoff);
+        }
+    }
+
     /// The mirror that may be asked first of those that are usable, where none may be asked now.
     pub fn first_free(&self, mirrors: &[MirrorRecord], now: Mono) -> Option<(usize, Hold)> {
         let usable = mirrors.iter().enumerate().filter(|(_, m)| m.is_usable());

@@ -82,7 +82,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::BadAnswer(BadAnswer::Coded { .. }) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::BadAnswer(BadAnswer::HtmlPage) => (Class::Denied, transient, HostSign::Answering),
-        // A page that stands in, or a file that really shrank: the session counts how often it is seen.
+        // A page that stands in goes away again.
         Failure::BadAnswer(BadAnswer::Shrunk { .. }) => (Class::Changed, transient, HostSign::Answering),
         Failure::WrongVersion { .. } => (Class::Corrupt, Scope::Doubtful, HostSign::Answering),
         // Ranges that are broken are noted in the dossier, and the next session asks in another way; a garbled head may

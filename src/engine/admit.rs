@@ -4,6 +4,7 @@
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
@@ -11,8 +12,10 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
-use crate::core::time::{Delay, Epoch};
+use crate::core::state::Document;
+use crate::core::time::{Delay, Epoch, Now};
 use crate::core::url::MirrorUrl;
+use crate::engine::claims::Twins;
 use crate::engine::{Existing, Job, Target};
 use crate::io::durable;
 use crate::io::part::{self, Clobber};
@@ -74,7 +77,9 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
         (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
         (Found::Nothing, Some(record)) if record.status == Status::Done => run(job, reborn(record), Clobber::Refuse),
         (Found::Nothing, Some(record)) => take_up(job, record, Clobber::Refuse),
-        (Found::Regular(_), known) if job.existing != Existing::Keep && is_ours_unknown(&path, known.as_ref()) => {
+        (Found::Regular(_), known)
+            if job.options.existing != Existing::Keep && is_ours_unknown(&path, known.as_ref()) =>
+        {
             // Written by a process that ended before the state could say so, and perhaps flushed its name.
             if let Err(fault) = durable::sync_dir(durable::folder_of(&path)) {
                 return Admission::Refused(fault);
@@ -82,7 +87,7 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
             run(job, known.map_or_else(fresh, reborn), Clobber::Replace)
         }
         (Found::Regular(meta), Some(record)) => meet(job, &path, &meta, record),
-        (Found::Regular(_), None) => foreign(job, &path, None, |clobber| run(job, fresh(), clobber)),
+        (Found::Regular(_), None) => foreign(job, &path, |clobber| run(job, fresh(), clobber)),
     }
 }
 
@@ -95,17 +100,17 @@ fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
 /// A file and a record of it: is the file the one that we wrote?
 fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     let ours = record.finished.as_ref().is_some_and(|f| is_as_left(f, meta));
-    let published = record.dossier.part.inode == Some(meta.ino());
+    let published = part::is_witnessed(path) && record.dossier.part.inode == Some(meta.ino());
     match record.status {
         Status::Done if ours => ask_again(job, path, record),
         // The process ended between the rename and the state's write: the file is the part file, whole and verified.
-        _ if published && !part::has_part(path) => match durable::sync_dir(durable::folder_of(path)) {
+        _ if published => match durable::sync_dir(durable::folder_of(path)) {
             Ok(()) => ask_again(job, path, record),
             Err(fault) => Admission::Refused(fault),
         },
-        Status::Done => foreign(job, path, Some(record.clone()), |clobber| run(job, reborn(record), clobber)),
+        Status::Done => foreign(job, path, |clobber| run(job, reborn(record), clobber)),
         _ if ours => take_up(job, record, Clobber::Replace),
-        _ => foreign(job, path, Some(record.clone()), |clobber| take_up(job, record, clobber)),
+        _ => foreign(job, path, |clobber| take_up(job, record, clobber)),
     }
 }
 
@@ -141,16 +146,13 @@ fn finish(record: &mut Record, path: &Path) {
 }
 
 /// A file that is not ours stands there.
-fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
-    let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
-    match job.existing {
+fn foreign(job: &Job, path: &Path, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
+    match job.options.existing {
         Existing::Overwrite => go_on(Clobber::Replace),
         Existing::Keep => Admission::Done { evidence: Evidence::None, record: None },
         Existing::Refuse if !job.digests.is_empty() && has_digests(path, &job.digests) => {
             Admission::Done { evidence: Evidence::Digest, record: None }
         }
-        // It may be ours, published in the moment before a crash: the driver compares before it refuses.
-        Existing::Refuse if unfinished => go_on(Clobber::Refuse),
         Existing::Refuse => Admission::Refused(not_ours(
             path,
             "exists and was not written by this transfer; --overwrite replaces it, --no-clobber keeps it",
@@ -192,7 +194,8 @@ fn reborn(record: Record) -> Record {
     }
 }
 
-/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits.
+/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits, its
+/// options.
 fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
     let keep = |url: &MirrorUrl| known.iter().find(|m| m.url == *url).cloned();
@@ -203,6 +206,7 @@ fn updated(job: &Job, mut record: Record) -> Record {
     }
     record.digests.clone_from(&job.digests);
     record.max_nbytes = job.max_filesize;
+    record.options = Arc::clone(&job.options);
     record
 }
 
@@ -215,8 +219,45 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
     Record { path, folder, ..Record::download(id, name, &job.urls) }
 }
 
+/// A record whose file stands there already, and stays: it is done with.
+pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
+    record.status = Status::Done;
+    record.next_request_time = None;
+    record.finished.get_or_insert(Finished { at: now.wall, evidence, size: Length::ZERO, mtime_ns: 0, inode: 0 });
+    record
+}
+
+/// The job of a record, as the command that asked for it would put it.
+pub(super) fn job_of(record: &Record) -> Option<Job> {
+    let target = match (&record.path, &record.folder) {
+        (Some(path), _) => Target::File(path.clone()),
+        (None, Some(folder)) => Target::ServerNamed(folder.clone()),
+        (None, None) => return None,
+    };
+    Some(Job {
+        urls: record.mirrors.iter().map(|m| m.url.clone()).collect(),
+        target,
+        digests: record.digests.clone(),
+        max_filesize: record.max_nbytes,
+        options: Arc::clone(&record.options),
+    })
+}
+
+/// The identity of the record that the state holds of this job.
+pub(super) fn known(document: &Document, job: &Job, twins: &mut Twins) -> Option<XferId> {
+    match &job.target {
+        Target::File(path) => {
+            document.at_path(path).into_iter().find(|id| document.get(*id).is_some_and(|r| is_of(&r, job)))
+        }
+        Target::ServerNamed(folder) => {
+            let id = twins.in_folder(document, folder, job.urls.first()?.secret_url().as_str())?;
+            document.get(id).filter(|r| is_of(r, job)).map(|r| r.id)
+        }
+    }
+}
+
 /// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL.
-pub(super) fn is_of(record: &Record, job: &Job) -> bool {
+fn is_of(record: &Record, job: &Job) -> bool {
     if record.direction != Direction::Download {
         return false;
     }

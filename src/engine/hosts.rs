@@ -1,11 +1,56 @@
-//! What the ends of sessions say of their hosts, and what the hosts' backoff is told of it.
+//! What sessions tell of their hosts: who fails as a whole is left alone, who answers is open to all at once.
 
 use crate::core::file_xfer::Outcome;
-use crate::core::hosts::HostKey;
+use crate::core::hosts::{Change, HostKey};
+use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
 use crate::engine::supervisor::Supervisor;
+use crate::engine::transfer::Answered;
+
+impl Supervisor<'_> {
+    /// The first good answer of a host ends its backoff; nobody need wait for the end of the session.
+    pub(super) fn host_answered(&mut self, id: XferId, now: Now) {
+        let Some(running) = self.transfers.get_mut(&id).and_then(|t| t.running.as_mut()) else { return };
+        if std::mem::replace(&mut running.answered, Answered::Well) == Answered::NotYet {
+            let host = running.host.clone();
+            let change = self.hosts.succeeded(&key_of(&host));
+            self.host_changed(&host, change, now);
+        }
+    }
+
+    pub(super) fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &Outcome, now: Now) {
+        let Some(transfer) = self.transfers.get(&id) else { return };
+        let key = key_of(host);
+        match transfer.host_news(outcome) {
+            HostNews::Failing { floor } => {
+                self.hosts.failed(&key, now, &mut *self.rng);
+                if let Some(floor) = floor {
+                    self.hosts.hold_until(&key, now.mono + floor);
+                }
+                self.heard_of.insert(key);
+            }
+            HostNews::Good => {
+                let change = self.hosts.succeeded(&key);
+                self.host_changed(host, change, now);
+            }
+            HostNews::Nothing => self.hosts.probe_abandoned(&key),
+        }
+    }
+
+    /// A host that is open again: whoever waits for it goes on at once.
+    pub(super) fn host_changed(&mut self, host: &Origin, change: Change, now: Now) {
+        if change != Change::Opened {
+            return;
+        }
+        self.heard_of.insert(key_of(host));
+        self.slots.open(host);
+        for id in self.waiting_for.remove(host).unwrap_or_default() {
+            self.handle(id, Event::HostOpened(host.clone()), now);
+        }
+    }
+}
 
 /// What a session's end says of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,25 +61,6 @@ pub(super) enum HostNews {
     Good,
     /// Nothing.
     Nothing,
-}
-
-impl Supervisor<'_> {
-    pub(super) fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &Outcome, now: Now) {
-        let Some(transfer) = self.transfers.get(&id) else { return };
-        let key = key_of(host);
-        match transfer.host_news(outcome) {
-            HostNews::Failing { floor } => {
-                self.hosts.failed(&key, now, &mut *self.rng);
-                if let Some(floor) = floor {
-                    self.hosts.hold_until(&key, now.mono + floor);
-                }
-            }
-            HostNews::Good => {
-                self.hosts.succeeded(&key);
-            }
-            HostNews::Nothing => self.hosts.probe_abandoned(&key),
-        }
-    }
 }
 
 pub(super) fn key_of(host: &Origin) -> HostKey {

@@ -1,32 +1,53 @@
 //! The supervisor: one loop that drives machines and hands; no policy of its own.
 //!
-//! [`Job`] and [`Settings`] go in, [`Notice`]s come out while it runs, and a [`Report`] a job at the end.
+//! [`Job`] and [`Settings`] go in, [`Notice`]s come out while it runs, and a [`Report`] a job at the end. Several processes
+//! do so with one state file at once ([`crate::core::pers_xfer::sharing`]):
+//!
+//! | file | about |
+//! |---|---|
+//! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
+//! | `admit`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
+//! | `supervisor`, `slots`, `hosts`, `way`, `leave` | the loop, who may start, whom to leave alone, how requests travel, the end |
+//! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
+mod add;
 mod admit;
+mod claims;
+mod control;
+mod ended;
 mod hosts;
+mod leave;
 mod persist;
 mod run;
+mod serve;
+mod slots;
+mod start;
 mod stop;
 mod supervisor;
 mod transfer;
+mod watch;
+mod way;
 
+pub use add::{Added, add};
+pub use control::{Told, control};
 pub use run::{EngineError, run};
+pub use serve::{Served, Service, serve};
 pub use stop::Stop;
+pub use way::network;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use crate::core::backoff::Policy;
 use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
-use crate::core::giveup::GiveUpFrom;
 pub use crate::core::pers_xfer::Rounds;
+pub use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::{Evidence, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
-pub use crate::io::driver::Mtime;
 pub use crate::io::part::SyncMode;
 
 /// One download that is asked for.
@@ -36,26 +57,12 @@ pub struct Job {
     pub urls: Vec<MirrorUrl>,
     /// Where the file goes.
     pub target: Target,
-    /// What becomes of a file that stands there and is not ours.
-    pub existing: Existing,
     /// Digests that are law.
     pub digests: Vec<Expected>,
-    /// The least evidence that counts as success.
-    pub require: Evidence,
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
-    /// Retry policy with its bounds.
-    pub policy: Policy,
-    /// The give-up window.
-    pub give_up: Delay,
-    /// What the window counts from.
-    pub give_up_from: GiveUpFrom,
-    /// Further statuses that count as transient (`--retry-on`).
-    pub retry_on: Vec<u16>,
-    /// May the part file of a failed download stay?
-    pub failed_part: FailedPart,
-    /// The file's modification time when it is done.
-    pub mtime: Mtime,
+    /// What else was said of it; stored with it, so that any later process can go on.
+    pub options: Arc<Options>,
 }
 
 /// Where a download goes.
@@ -67,37 +74,11 @@ pub enum Target {
     ServerNamed(PathBuf),
 }
 
-/// What becomes of a file that stands at the target and is not ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
-    /// An error that says so.
-    Refuse,
-    /// It is replaced, once the download is whole (`--overwrite`).
-    Overwrite,
-    /// It is kept and the download counts as done (`--no-clobber`).
-    Keep,
-}
-
-/// What becomes of the part file when a transfer fails for good.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailedPart {
-    /// It stays until `state forget`.
-    Keep,
-    /// It goes at once (`--delete-partial`).
-    Delete,
-}
-
 /// What holds for all jobs of one run.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The client-state file.
     pub state_file: PathBuf,
-    /// What the transport needs: proxies, TLS, addresses, user agent.
-    pub net: crate::io::transport::NetSettings,
-    /// The user's headers and credentials.
-    pub credentials: crate::io::transport::Credentials,
-    /// Timeouts of a session.
-    pub timeouts: Timeouts,
     /// How often.
     pub rounds: Rounds,
     /// The whole run may take so long, then it stops with exit status 4.

@@ -1,30 +1,102 @@
 //! When records are written. Changes are gathered: what is urgent is written within the turn, the rest within a second,
-//! all of it in one write.
+//! all of it in one write. Where the state is so large that a write takes long, writes are spaced, so that they never take
+//! more than a small part of the time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
+use crate::core::failure::LocalFault;
+use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::Urgency;
-use crate::core::pers_xfer::record::{Record, Status, XferId};
-use crate::core::time::{Delay, Mono};
+use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
+use crate::core::pers_xfer::sharing::{self, Wanted};
+use crate::core::state::Document;
+use crate::core::time::{Delay, Mono, Now};
+use crate::engine::Job;
+use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
+use crate::engine::control::leave_wish;
+use crate::io::clock::Clock;
 use crate::io::part;
-use crate::io::state_file::{StateError, StateFile};
+use crate::io::state_file::{Loaded, StateError, StateFile};
 
 /// So long a change may wait for company.
 const GATHER: Delay = Delay::from_secs(1);
+/// After a write of a large state, so many times its duration passes before the next.
+const REST: u64 = 4;
+/// Where there are fewer transfers, a write is short, and nothing need wait for it.
+const MANY: usize = 2_000;
+/// So many finished transfers are remembered.
+const FINISHED: usize = 10_000;
 
 /// The records that are to be written.
 #[derive(Debug)]
 pub(super) struct Persist {
     file: StateFile,
+    pub(super) claims: Claims,
     dirty: BTreeSet<XferId>,
-    /// Of transfers that an earlier run finished.
-    done: Vec<Record>,
+    last: BTreeMap<XferId, Last>,
     due: Option<Mono>,
+    not_before: Mono,
+}
+
+/// A transfer that is over, or rests: the last that is written of it.
+#[derive(Debug)]
+struct Last {
+    record: Box<Record>,
+    obeyed: Vec<u64>,
+}
+
+/// What a write is about.
+pub(super) struct Flush<'a> {
+    /// The records of the transfers that run, with the wishes that were obeyed.
+    pub(super) live: &'a dyn Fn(XferId) -> Option<(&'a Record, &'a [u64])>,
+    /// Are they still ours afterwards?
+    pub(super) keep: Keep,
+    /// The hosts of which something is known, and which of them we have heard of ourselves.
+    pub(super) hosts: (Vec<HostRecord>, &'a BTreeSet<HostKey>),
+    pub(super) rng: &'a mut dyn rand::Rng,
+}
+
+/// What a write met.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    /// These are not ours.
+    pub(super) lost: Vec<(XferId, Loss)>,
+    /// These are nobody's and want to be run.
+    pub(super) revived: Vec<XferId>,
+}
+
+/// What came of claiming records of the state.
+#[derive(Debug, Default)]
+pub(super) struct Claimed {
+    /// These are ours now.
+    pub(super) records: Vec<Record>,
+    /// These are run by others.
+    pub(super) others: Vec<XferId>,
 }
 
 impl Persist {
     pub(super) fn new(file: StateFile) -> Self {
-        Self { file, dirty: BTreeSet::new(), done: Vec::new(), due: None }
+        let claims = Claims::new(file.path());
+        Self { file, claims, dirty: BTreeSet::new(), last: BTreeMap::new(), due: None, not_before: Mono::ZERO }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    pub(super) fn load(&self) -> Result<Loaded, StateError> {
+        self.file.load()
+    }
+
+    /// May this file be written?
+    pub(super) fn check_ours(&self, document: &Document) -> Result<(), StateError> {
+        self.file.check_ours(document)
+    }
+
+    /// Has another process written?
+    pub(super) fn has_changed(&self) -> bool {
+        self.file.has_changed()
     }
 
     /// This record differs from what is stored.
@@ -37,29 +109,155 @@ impl Persist {
         self.due = Some(self.due.map_or(due, |d| d.min(due)));
     }
 
-    /// The transfer was found done: an earlier run may have ended before it could store that.
-    pub(super) fn done_before(&mut self, record: &Record, now: Mono) {
-        self.done.push(record.clone());
-        self.due = Some(self.due.map_or(now, |due| due.min(now)));
+    /// A transfer is over, or rests: if its record is to be written, then so.
+    pub(super) fn part_with(&mut self, record: Box<Record>, obeyed: Vec<u64>) {
+        if self.dirty.contains(&record.id) {
+            self.last.insert(record.id, Last { record, obeyed });
+        }
+    }
+
+    /// A record that is not ours: nothing of it is written any more.
+    pub(super) fn drop(&mut self, id: XferId) {
+        self.dirty.remove(&id);
+        self.last.remove(&id);
+        self.claims.let_go(id);
     }
 
     /// When the next write is due.
     pub(super) fn due(&self) -> Option<Mono> {
-        self.due
+        self.due.map(|due| due.max(self.not_before))
     }
 
     /// Writes what is dirty, in one write. What cannot be written stays dirty.
-    pub(super) fn flush<'a>(&mut self, record: impl Fn(XferId) -> Option<&'a Record>) -> Result<(), StateError> {
-        if self.dirty.is_empty() && self.done.is_empty() {
-            return Ok(());
+    pub(super) fn flush(&mut self, flush: Flush<'_>, clock: &Clock) -> Result<Met, StateError> {
+        if self.dirty.is_empty() {
+            return Ok(Met::default());
         }
-        let dirty: Vec<&Record> = self.dirty.iter().filter_map(|id| record(*id)).chain(&self.done).collect();
-        self.file.commit(|document| dirty.iter().for_each(|record| document.put(record)))?;
-        let done = dirty.iter().filter(|record| record.status == Status::Done);
+        let now = clock.now();
+        let Flush { live, keep, hosts, rng } = flush;
+        if keep == Keep::Ours && self.dirty.iter().any(|id| !self.last.contains_key(id)) {
+            self.claims.show_life(rng)?;
+        }
+        let (claims, dirty, last) = (&mut self.claims, &self.dirty, &self.last);
+        let path = self.file.path();
+        let (met, transfers) = self.file.commit(|document| {
+            let mut met = Met::default();
+            let (mut living, mut twins) = (Living::new(path), Twins::default());
+            let mut after = After { now, rng, living: &mut living, twins: &mut twins };
+            for id in dirty {
+                let put = match (last.get(id), live(*id)) {
+                    (Some(Last { record, obeyed }), _) => claims.put(document, record, Keep::Free, obeyed, &mut after),
+                    (None, Some((record, obeyed))) => claims.put(document, record, keep, obeyed, &mut after),
+                    (None, None) => continue,
+                };
+                match put {
+                    Put::Written => {}
+                    Put::Revived => met.revived.push(*id),
+                    Put::Lost(loss) => met.lost.push((*id, loss)),
+                }
+            }
+            store_hosts(document, hosts.0, hosts.1);
+            document.prune_finished(FINISHED);
+            claims.committed(document);
+            (met, document.len())
+        })?;
+        let stored =
+            dirty.iter().filter_map(|id| last.get(id).map(|l| &*l.record).or_else(|| live(*id).map(|(r, _)| r)));
+        let done = stored.filter(|record| record.status == Status::Done);
         done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
-        self.done.clear();
+        self.last.clear();
         self.due = None;
-        Ok(())
+        self.space_writes(transfers, now, clock);
+        Ok(met)
     }
+
+    /// Makes records of the state ours, as far as they are nobody's and can be run.
+    pub(super) fn claim(
+        &mut self,
+        ids: &[XferId],
+        rng: &mut dyn rand::Rng,
+        clock: &Clock,
+    ) -> Result<Claimed, StateError> {
+        let now = clock.now();
+        let me = self.claims.show_life(rng)?;
+        let (claims, path) = (&mut self.claims, self.file.path());
+        let claimed = self.file.commit(|document| {
+            let (mut claimed, mut living) = (Claimed::default(), Living::new(path));
+            for id in ids {
+                let Some(mut record) = document.get(*id).filter(is_to_be_run) else { continue };
+                if record.owner.is_some_and(|owner| owner != me) && living.in_use(&record).is_some() {
+                    claimed.others.push(*id);
+                    continue;
+                }
+                // What is left of wishes to one that died.
+                record = sharing::obeyed(record, &[], now, &mut *rng);
+                let ours = record.status == Status::Pending;
+                record.owner = ours.then_some(me);
+                document.put(&record);
+                if ours {
+                    claims.hold(*id);
+                    claimed.records.push(record);
+                }
+            }
+            claims.committed(document);
+            claimed
+        })?;
+        Ok(claimed)
+    }
+
+    /// Makes the records of these jobs ours, whatever their status; those that others run are told of the jobs' URLs.
+    pub(super) fn take_over(
+        &mut self,
+        wanted: &[(XferId, &Job)],
+        rng: &mut dyn rand::Rng,
+        clock: &Clock,
+    ) -> Result<BTreeMap<XferId, Result<Record, LocalFault>>, StateError> {
+        let now = clock.now();
+        let me = self.claims.show_life(rng)?;
+        let (claims, path) = (&mut self.claims, self.file.path());
+        self.file.commit(|document| {
+            let (mut answers, mut living) = (BTreeMap::new(), Living::new(path));
+            for (id, job) in wanted {
+                let Some(record) = document.get(*id) else { continue };
+                if let Some(fault) = living.in_use(&record) {
+                    leave_wish(document, &record, Wanted::Mirrors(job.urls.clone()), now, &mut *rng);
+                    answers.insert(*id, Err(fault));
+                    continue;
+                }
+                let mut record = sharing::obeyed(record, &[], now, &mut *rng);
+                record.owner = Some(me);
+                document.put(&record);
+                claims.hold(*id);
+                answers.insert(*id, Ok(record));
+            }
+            claims.committed(document);
+            answers
+        })
+    }
+
+    fn space_writes(&mut self, transfers: usize, began: Now, clock: &Clock) {
+        if transfers >= MANY {
+            let ended = clock.now().mono;
+            self.not_before = ended + ended.since(began.mono).saturating_mul(REST);
+        }
+    }
+}
+
+/// Something can be done for it: it is not over, or somebody wants something of it.
+pub(super) fn is_to_be_run(record: &Record) -> bool {
+    let download = record.direction == Direction::Download;
+    download && !record.mirrors.is_empty() && (record.status == Status::Pending || !record.wishes.is_empty())
+}
+
+/// What we have heard of hosts ourselves replaces what the state says of them; the rest is other processes' business.
+fn store_hosts(document: &mut Document, ours: Vec<HostRecord>, heard_of: &BTreeSet<HostKey>) {
+    if heard_of.is_empty() {
+        return;
+    }
+    let mut hosts: Vec<HostRecord> = document.hosts().to_vec();
+    hosts.retain(|host| !heard_of.contains(&host.key));
+    hosts.extend(ours.into_iter().filter(|host| heard_of.contains(&host.key)));
+    hosts.sort_by(|a, b| a.key.cmp(&b.key));
+    document.set_hosts(hosts);
 }

@@ -1,24 +1,27 @@
-//! One run: jobs are taken up, the loop runs, reports come out.
+//! One run over jobs: they are taken up, the loop runs, reports come out.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 
+use crate::core::failure::LocalFault;
 use crate::core::hosts::Hosts;
 use crate::core::name::boinc_name;
-use crate::core::pers_xfer::record::{Record, XferId};
-use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
+use crate::core::pers_xfer::Urgency;
+use crate::core::pers_xfer::record::{Record, Status, XferId};
 use crate::core::range::Length;
-use crate::core::state::{Document, Kind};
 use crate::engine::admit::{self, Admission, Entry};
+use crate::engine::claims::{Keep, Twins};
+use crate::engine::ended;
 use crate::engine::persist::Persist;
 use crate::engine::supervisor::{Parts, Supervisor};
-use crate::engine::transfer::Transfer;
-use crate::engine::{Ending, Job, Notice, Report, Settings, Stop};
+use crate::engine::watch::is_new;
+use crate::engine::way::LaneClients;
+use crate::engine::{Ending, Job, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
 use crate::io::entropy::{NoEntropy, system_rng};
 use crate::io::lane::Lanes;
 use crate::io::state_file::{StateError, StateFile};
-use crate::io::transport::{Client, NetConfigError, Throttle};
+use crate::io::transport::{NetConfigError, Throttle};
 
 /// At most so many lanes, however many processors there are.
 const MAX_LANES: usize = 4;
@@ -32,6 +35,9 @@ pub enum EngineError {
     /// The network options cannot be used.
     #[error(transparent)]
     Net(#[from] NetConfigError),
+    /// Stored options cannot be used, or no longer.
+    #[error("{0}")]
+    Options(String),
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
@@ -54,15 +60,21 @@ pub fn run(
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Vec<Report>, EngineError> {
+    on_an_event_loop(async { Run::begin(settings, jobs, notices)?.finish(stop).await })
+}
+
+/// Drives a future on this thread.
+pub(super) fn on_an_event_loop<T>(future: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-    let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, async { Run::begin(settings, jobs, notices)?.finish(stop).await })
+    tokio::task::LocalSet::new().block_on(&runtime, future)
 }
 
 /// A run with its jobs taken up.
 struct Run<'a> {
     supervisor: Supervisor<'a>,
     order: Vec<Slot>,
+    /// Records that are to be entered all at once, and wait for their slot.
+    staged: BTreeMap<XferId, Record>,
 }
 
 /// A job's place in the order of reports.
@@ -71,54 +83,110 @@ enum Slot {
     Ended(Box<Report>),
 }
 
+/// What the state holds of a job, and whether we may have it.
+type Known = Option<Result<Record, LocalFault>>;
+
 impl<'a> Run<'a> {
     fn begin(settings: Settings, jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
-        let file = StateFile::at(&settings.state_file);
-        let loaded = file.load()?;
-        // A state that cannot be written is found out before anything is begun.
-        file.commit(|_| ())?;
-        for text in loaded.warnings {
-            notices(Notice::Remark { id: None, text });
+        let bounds = jobs.first().map(|job| job.options.policy.given_bounds()).unwrap_or_default();
+        let supervisor = supervisor(settings, None, Hosts::new(bounds.0, bounds.1)?, notices)?;
+        let mut run = Self { supervisor, order: Vec::new(), staged: BTreeMap::new() };
+        let known = run.claim_known(&jobs)?;
+        // One alone may be over within its first second; of many, the first begin while the others are entered.
+        let (urgency, ahead) = match jobs.len() {
+            1 => (Urgency::Later, 1),
+            _ => (Urgency::Now, 2 * run.supervisor.settings.max_transfers),
+        };
+        for (n, (job, known)) in jobs.into_iter().zip(known).enumerate() {
+            run.admit(job, known, urgency, if n < ahead { Place::Now } else { Place::InLine })?;
+            if n + 1 == ahead {
+                run.supervisor.start_queued();
+            }
         }
-        if loaded.document.kind() == Kind::Foreign {
-            return Err(EngineError::State(StateError::Foreign { path: file.path().to_owned() }));
-        }
-        let mut run = Self { supervisor: supervisor(settings, &jobs, file, notices)?, order: Vec::new() };
-        let mut document = loaded.document;
-        // Of many, all are entered in one write before the first begins; one alone may be over within its first second.
-        let urgency = if jobs.len() > 1 { Urgency::Now } else { Urgency::Later };
-        for job in jobs {
-            run.admit(job, &mut document, urgency);
-        }
+        run.enter_staged()?;
         Ok(run)
     }
 
-    fn admit(&mut self, job: Job, document: &mut Document, urgency: Urgency) {
-        let known = known(document, &job);
+    /// What the state holds of these jobs: claimed, where it is not complete.
+    fn claim_known(&mut self, jobs: &[Job]) -> Result<Vec<Known>, EngineError> {
+        let (seen, mut twins) = (&self.supervisor.seen, Twins::default());
+        let ids: Vec<Option<XferId>> = jobs.iter().map(|job| admit::known(seen, job, &mut twins)).collect();
+        let records: Vec<Option<Record>> = ids.iter().map(|id| seen.get((*id)?)).collect();
+        let open = |(record, job): (&'_ Option<Record>, _)| Some((record.as_ref()?.id, job));
+        let wanted: Vec<(XferId, &Job)> = records
+            .iter()
+            .zip(jobs)
+            .filter(|(record, _)| record.as_ref().is_some_and(|r| r.status != Status::Done))
+            .filter_map(open)
+            .collect();
+        let Supervisor { persist, rng, clock, .. } = &mut self.supervisor;
+        let mut claimed =
+            if wanted.is_empty() { BTreeMap::new() } else { persist.take_over(&wanted, &mut **rng, clock)? };
+        Ok(records.into_iter().map(|record| record.map(|r| claimed.remove(&r.id).unwrap_or(Ok(r)))).collect())
+    }
+
+    fn admit(&mut self, job: Job, known: Known, urgency: Urgency, place: Place) -> Result<(), EngineError> {
+        let known = match known.transpose() {
+            Ok(known) => known,
+            Err(fault) => {
+                let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
+                self.end(&job, id, None, Ending::Local(fault));
+                return Ok(());
+            }
+        };
         let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
-        let fresh = || admit::new_record(&job, id, document.unique_name(&boinc_name(&plain_name(&job))));
+        let seen = &mut self.supervisor.seen;
+        let fresh = || admit::new_record(&job, id, seen.unique_name(&boinc_name(&plain_name(&job))));
         match admit::admit(&job, known.clone(), fresh) {
-            Admission::Run(entry) => self.take_up(job, *entry, urgency),
+            Admission::Run(entry) => self.take_up(*entry, urgency, place)?,
             Admission::Done { evidence, record } => {
-                if let (Some(found), Some(known)) = (&record, &known)
-                    && found.status != known.status
-                {
-                    self.supervisor.persist.done_before(found, self.supervisor.clock.now().mono);
-                }
                 let record = record.map(|r| *r).or(known);
+                self.free(record.clone());
                 self.end(&job, id, record, Ending::Unchanged { evidence });
             }
-            Admission::Refused(fault) => self.end(&job, id, known, Ending::Local(fault)),
+            Admission::Refused(fault) => {
+                self.free(known.clone());
+                self.end(&job, id, known, Ending::Local(fault));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was claimed for a job that does not run is nobody's again.
+    fn free(&mut self, record: Option<Record>) {
+        if let Some(record) = record.filter(|r| self.supervisor.persist.claims.holds(r.id)) {
+            self.supervisor.free(record);
         }
     }
 
-    fn take_up(&mut self, job: Job, entry: Entry, urgency: Urgency) {
-        let rules = rules(&self.supervisor.settings, &job);
-        let machine = PersFileXfer::from_record(entry.record, rules, self.supervisor.clock.now());
-        let transfer = Transfer::new(job, machine, entry.revalidate, entry.clobber);
-        self.order.push(Slot::Runs(transfer.id()));
-        let first = if entry.failed_before { Event::Retry } else { Event::Wake };
-        self.supervisor.take_up(transfer, urgency, first);
+    fn take_up(&mut self, entry: Entry, urgency: Urgency, place: Place) -> Result<(), EngineError> {
+        self.supervisor.accept(&entry.record);
+        self.order.push(Slot::Runs(entry.record.id));
+        let waits = place == Place::InLine && entry.revalidate.is_none() && !entry.failed_before;
+        if waits && is_new(&entry.record) {
+            // That its options can be used is found out now.
+            self.supervisor.ways.of(&entry.record.options.net)?;
+            self.staged.insert(entry.record.id, entry.record);
+            return Ok(());
+        }
+        self.supervisor.take_up(entry, urgency)
+    }
+
+    /// All that wait are entered in one write.
+    fn enter_staged(&mut self) -> Result<(), EngineError> {
+        if self.staged.is_empty() {
+            return Ok(());
+        }
+        let now = self.supervisor.clock.now();
+        self.staged.keys().for_each(|id| self.supervisor.persist.mark(*id, Urgency::Now, now.mono));
+        self.supervisor.save(Keep::Ours, &self.staged)?;
+        self.supervisor.read_again()?;
+        for record in std::mem::take(&mut self.staged).into_values() {
+            if self.supervisor.persist.claims.holds(record.id) {
+                self.supervisor.put_in_line(&record);
+            }
+        }
+        Ok(())
     }
 
     /// A job that is over before it began.
@@ -139,66 +207,62 @@ impl<'a> Run<'a> {
     }
 
     async fn finish(mut self, stop: &Stop) -> Result<Vec<Report>, EngineError> {
-        let ran = self.supervisor.run(stop).await;
-        self.supervisor.let_go();
-        ran?;
-        let mut reports: BTreeMap<XferId, Report> = self.supervisor.reports();
+        self.supervisor.run(stop).await?;
+        let mut ended = std::mem::take(&mut self.supervisor.ended);
+        let (seen, why) = (&self.supervisor.seen, self.supervisor.why());
+        // Those that never got their slot stand in the state as they were entered.
+        let waited = |id| seen.get(id).and_then(|r| ended::report(&r, ended::ending(&r, why)));
         let report = |slot| match slot {
-            Slot::Runs(id) => reports.remove(&id),
+            Slot::Runs(id) => ended.remove(&id).or_else(|| waited(id)),
             Slot::Ended(report) => Some(*report),
         };
         Ok(self.order.into_iter().filter_map(report).collect())
     }
 }
 
-fn supervisor<'a>(
+/// Where a new transfer goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// It gets its machine at once.
+    Now,
+    /// It is entered, and gets its machine with its slot.
+    InLine,
+}
+
+/// A supervisor with nothing to do yet, and what the state file holds.
+pub(super) fn supervisor<'a>(
     settings: Settings,
-    jobs: &[Job],
-    file: StateFile,
+    service: Option<Service>,
+    mut hosts: Hosts,
     notices: &'a mut dyn FnMut(Notice),
 ) -> Result<Supervisor<'a>, EngineError> {
+    let persist = Persist::new(StateFile::at(&settings.state_file));
+    let loaded = persist.load()?;
+    persist.check_ours(&loaded.document)?;
+    for text in loaded.warnings {
+        notices(Notice::Remark { id: None, text });
+    }
     let clock = Clock::system();
-    let client = Client::new(&settings.net)?;
+    hosts.restore(loaded.document.hosts().iter().cloned(), clock.now());
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let lanes = NonZeroUsize::new(processors.min(MAX_LANES)).unwrap_or(NonZeroUsize::MIN);
     let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock.clone()));
-    // The host's backoff keeps to the bounds that the user set for the transfers.
-    let bounds = jobs.first().map(|job| job.policy.given_bounds()).unwrap_or_default();
     Ok(Supervisor::new(Parts {
-        hosts: Hosts::new(bounds.0, bounds.1)?,
+        hosts,
         rng: Box::new(system_rng()?),
-        lanes: Lanes::new(lanes, move || client.with_own_pool()),
-        persist: Persist::new(file),
+        lanes: Lanes::new(lanes, LaneClients::default),
+        persist,
         settings,
+        service,
         clock,
         throttle,
+        seen: loaded.document,
         notices,
     }))
 }
 
-fn rules(settings: &Settings, job: &Job) -> Rules {
-    Rules {
-        policy: job.policy.clone(),
-        give_up: job.give_up,
-        give_up_from: job.give_up_from,
-        rounds: settings.rounds,
-        on_local_fault: OnLocalFault::Rest,
-        retry_on: job.retry_on.clone(),
-        stall: settings.timeouts.stall,
-    }
-}
-
-/// The record that the state holds of this job.
-fn known(document: &Document, job: &Job) -> Option<Record> {
-    let by_path = admit::path_of(&job.target).map(|path| document.at_path(&path));
-    match by_path {
-        Some(ids) => ids.into_iter().filter_map(|id| document.get(id)).find(|r| admit::is_of(r, job)),
-        None => document.transfers().find(|r| admit::is_of(r, job)),
-    }
-}
-
 /// The name of a job for people: its file's, else its URL's.
-fn plain_name(job: &Job) -> String {
+pub(super) fn plain_name(job: &Job) -> String {
     let path = admit::path_of(&job.target);
     let file = path.as_deref().and_then(std::path::Path::file_name).map(|n| n.to_string_lossy().into_owned());
     file.unwrap_or_else(|| crate::core::name::SafeName::from_url(&job.urls[0]).as_str().to_owned())

@@ -1,28 +1,32 @@
 //! The loop: inbox and timers in, machines driven, actions carried out. What is decided is decided below.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio_util::sync::CancellationToken;
 
-use crate::core::hosts::{Gate, Hosts};
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::Outcome;
+use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
-use crate::core::pers_xfer::record::XferId;
-use crate::core::pers_xfer::{Action, Event, Urgency};
+use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::{Action, Event, Urgency, View};
 use crate::core::range::Length;
-use crate::core::time::{Delay, Mono, Now};
+use crate::core::state::Document;
+use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
+use crate::engine::claims::Keep;
+use crate::engine::ended::Why;
 use crate::engine::hosts::key_of;
-use crate::engine::persist::Persist;
-use crate::engine::transfer::{Interrupted, Phase, Running, Transfer};
-use crate::engine::{EngineError, Notice, Report, Settings, Stop};
+use crate::engine::persist::{Flush, Met, Persist};
+use crate::engine::slots::Slots;
+use crate::engine::transfer::Transfer;
+use crate::engine::watch::Watch;
+use crate::engine::way::{LaneClients, Ways};
+use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
-use crate::io::driver::{self, Closed, Hands, Tell};
-use crate::io::lane::{Lanes, TaskEnd};
-use crate::io::transport::{Client, Throttle};
-
-/// After a wish to stop, sessions have so long to write out what they hold.
-const DRAIN: Delay = Delay::from_millis(1_500);
+use crate::io::driver::{Closed, Tell};
+use crate::io::lane::Lanes;
+use crate::io::transport::Throttle;
 
 /// What reaches the loop from sessions.
 #[derive(Debug)]
@@ -35,25 +39,37 @@ pub(super) enum Mail {
 /// The state of the loop.
 pub(super) struct Supervisor<'a> {
     pub(super) settings: Settings,
+    pub(super) service: Option<Service>,
     pub(super) clock: Clock,
     pub(super) rng: Box<dyn rand::Rng>,
-    pub(super) lanes: Lanes<Client>,
+    pub(super) lanes: Lanes<LaneClients>,
+    pub(super) ways: Ways,
     pub(super) throttle: Option<Throttle>,
     pub(super) persist: Persist,
     pub(super) hosts: Hosts,
+    /// The hosts that this process has heard of itself.
+    pub(super) heard_of: BTreeSet<HostKey>,
     pub(super) transfers: BTreeMap<XferId, Transfer>,
+    /// Transfers of ours that are new and wait for their first slot; they are made from the state when they get it.
+    pub(super) fresh: BTreeSet<XferId>,
+    /// The state file as last read or written.
+    pub(super) seen: Document,
+    pub(super) watch: Watch,
+    pub(super) slots: Slots,
+    /// Who waits for a host that backs off.
+    pub(super) waiting_for: BTreeMap<Origin, BTreeSet<XferId>>,
+    pub(super) ended: BTreeMap<XferId, Report>,
     pub(super) notices: &'a mut dyn FnMut(Notice),
-    mailbox: Mailbox,
-    queue: VecDeque<XferId>,
+    pub(super) mailbox: Mailbox,
+    /// A transfer that is made because a slot is free for it.
+    pub(super) getting_its_slot: Option<XferId>,
     timers: BTreeSet<(Mono, XferId)>,
-    running: usize,
-    per_host: BTreeMap<Origin, usize>,
-    interrupted: Interrupted,
+    why: Why,
 }
 
 /// The two ends of the inbox.
 pub(super) struct Mailbox {
-    outbox: UnboundedSender<(XferId, Mail)>,
+    pub(super) outbox: UnboundedSender<(XferId, Mail)>,
     inbox: UnboundedReceiver<(XferId, Mail)>,
 }
 
@@ -62,66 +78,60 @@ impl Mailbox {
         let (outbox, inbox) = unbounded_channel();
         Self { outbox, inbox }
     }
+
+    pub(super) async fn recv(&mut self) -> Option<(XferId, Mail)> {
+        self.inbox.recv().await
+    }
 }
 
 /// What a supervisor is made of.
 pub(super) struct Parts<'a> {
     pub(super) settings: Settings,
+    pub(super) service: Option<Service>,
     pub(super) clock: Clock,
     pub(super) rng: Box<dyn rand::Rng>,
-    pub(super) lanes: Lanes<Client>,
+    pub(super) lanes: Lanes<LaneClients>,
     pub(super) throttle: Option<Throttle>,
     pub(super) persist: Persist,
     pub(super) hosts: Hosts,
+    pub(super) seen: Document,
     pub(super) notices: &'a mut dyn FnMut(Notice),
 }
 
 impl<'a> Supervisor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
-        let Parts { settings, clock, rng, lanes, throttle, persist, hosts, notices } = parts;
+        let Parts { settings, service, clock, rng, lanes, throttle, persist, hosts, seen, notices } = parts;
         Self {
+            slots: Slots::new(settings.max_transfers, settings.max_per_host),
+            watch: Watch::new(clock.now().mono),
             settings,
+            service,
             clock,
             rng,
             lanes,
+            ways: Ways::default(),
             throttle,
             persist,
             hosts,
+            heard_of: BTreeSet::new(),
             transfers: BTreeMap::new(),
+            fresh: BTreeSet::new(),
+            seen,
+            waiting_for: BTreeMap::new(),
+            ended: BTreeMap::new(),
             notices,
             mailbox: Mailbox::new(),
-            queue: VecDeque::new(),
+            getting_its_slot: None,
             timers: BTreeSet::new(),
-            running: 0,
-            per_host: BTreeMap::new(),
-            interrupted: Interrupted::No,
+            why: Why::OutOfTime,
         }
-    }
-
-    /// Takes up a transfer.
-    pub(super) fn take_up(&mut self, transfer: Transfer, urgency: Urgency, first: Event) {
-        let now = self.clock.now();
-        let id = transfer.id();
-        let record = transfer.record();
-        let notice = Notice::Accepted {
-            id,
-            name: record.name.clone(),
-            path: record.path.clone(),
-            held: record.dossier.part.held,
-            total: record.nbytes,
-        };
-        (self.notices)(notice);
-        if transfer.revalidate.is_none() {
-            self.persist.mark(id, urgency, now.mono);
-        }
-        self.transfers.insert(id, transfer);
-        self.handle(id, first, now);
     }
 
     /// Runs until nothing more is to be done, or until told to stop.
     pub(super) async fn run(&mut self, stop: &Stop) -> Result<(), EngineError> {
         let deadline = self.settings.max_time.map(|d| self.clock.now().mono + d);
-        while self.transfers.values().any(|t| t.phase == Phase::Active) {
+        while self.has_work() {
+            self.claim_more()?;
             self.start_queued();
             self.persist_if_due()?;
             let now = self.clock.now();
@@ -129,38 +139,40 @@ impl<'a> Supervisor<'a> {
             tokio::select! {
                 biased;
                 () = stop.requested() => {
-                    self.interrupted = Interrupted::Yes;
+                    self.why = Why::Interrupted;
                     break;
                 }
-                mail = self.mailbox.inbox.recv() => self.receive(mail),
+                mail = self.mailbox.recv() => self.receive(mail),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
                 break;
             }
             self.fire_timers();
+            self.watch_others()?;
         }
         self.drain().await;
-        self.save_all()
+        self.leave()
     }
 
-    /// Closes the part files of whatever is left, so that what they hold is known to the next run.
-    pub(super) fn let_go(&mut self) {
-        self.transfers.values_mut().for_each(Transfer::let_go);
-    }
-
-    /// The reports, by transfer.
-    pub(super) fn reports(&self) -> BTreeMap<XferId, Report> {
-        self.transfers.iter().map(|(id, t)| (*id, t.report(self.interrupted))).collect()
+    fn has_work(&self) -> bool {
+        let more = match self.service {
+            None => false,
+            Some(Service::UntilDone) => self.watch.has_candidates(),
+            Some(Service::Forever) => true,
+        };
+        more || !self.transfers.is_empty() || !self.fresh.is_empty()
     }
 
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
         let timer = self.timers.first().map(|(at, _)| *at);
-        [timer, self.persist.due(), deadline].into_iter().flatten().min()
+        let look = self.looks_at_others().then(|| self.watch.due());
+        [timer, self.persist.due(), deadline, look, self.slots.next_opening()].into_iter().flatten().min()
     }
 
     fn fire_timers(&mut self) {
         let now = self.clock.now();
+        self.slots.open_due(now.mono);
         while let Some((at, id)) = self.timers.first().copied() {
             if at > now.mono {
                 break;
@@ -174,7 +186,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes the mail that came, and what else has come meanwhile.
-    fn receive(&mut self, mail: Option<(XferId, Mail)>) {
+    pub(super) fn receive(&mut self, mail: Option<(XferId, Mail)>) {
         let mut next = mail;
         while let Some((id, mail)) = next {
             let now = self.clock.now();
@@ -190,6 +202,10 @@ impl<'a> Supervisor<'a> {
     fn told(&mut self, id: XferId, tell: Tell, now: Now) {
         match tell {
             Tell::Learned(dossier) => {
+                if let Some(transfer) = self.transfers.get_mut(&id) {
+                    transfer.is_superseded();
+                }
+                self.host_answered(id, now);
                 let total = dossier.part.total;
                 (self.notices)(Notice::Learned { id, path: None, total });
                 self.handle(id, Event::Learned(dossier), now);
@@ -198,9 +214,10 @@ impl<'a> Supervisor<'a> {
                 (self.notices)(Notice::Learned { id, path: Some(path.clone()), total: None });
                 self.handle(id, Event::Named(path), now);
             }
-            Tell::Progress { held, received } => {
+            Tell::Progress { held, .. } => {
+                self.host_answered(id, now);
                 if let Some(transfer) = self.transfers.get_mut(&id) {
-                    transfer.moved(held, received);
+                    transfer.held = held;
                 }
                 (self.notices)(Notice::Progress { id, held });
                 self.handle(id, Event::Progress { held }, now);
@@ -214,9 +231,12 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Closed { outcome, finished, store, received } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
-        self.free_slot(&running.host);
+        self.slots.free(&running.host);
         self.report_to_host(id, &running.host, &outcome, now);
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
+        if let Some(loss) = transfer.lost.clone() {
+            return self.finish(id, &Why::Lost(loss));
+        }
         let (outcome, finished) = transfer.settle(outcome, finished);
         self.handle(id, Event::Ended(Box::new(outcome), finished), now);
     }
@@ -225,12 +245,18 @@ impl<'a> Supervisor<'a> {
     fn panicked(&mut self, id: XferId, message: &str, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Some(running) = transfer.session_closed(None, Length::ZERO) else { return };
-        self.free_slot(&running.host);
-        self.handle(id, Event::Local(transfer_defect(message)), now);
+        self.slots.free(&running.host);
+        self.hosts.probe_abandoned(&key_of(&running.host));
+        let outcome = Outcome {
+            dossier: transfer.record().dossier.clone(),
+            origin: None,
+            end: crate::core::file_xfer::End::Failed(crate::core::failure::Failure::Local(defect(message))),
+        };
+        self.handle(id, Event::Ended(Box::new(outcome), None), now);
     }
 
     /// Feeds a machine, and carries out what it wishes for.
-    fn handle(&mut self, id: XferId, event: Event, now: Now) {
+    pub(super) fn handle(&mut self, id: XferId, event: Event, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let mut out = Vec::new();
         let changes = transfer.record().dossier.changes;
@@ -242,8 +268,15 @@ impl<'a> Supervisor<'a> {
             self.act(id, action, now);
         }
         self.set_timer(id);
-        if let Some(notice) = self.transfers.get_mut(&id).and_then(|t| t.waiting(now)) {
+        let Some(transfer) = self.transfers.get_mut(&id) else { return };
+        if let Some(notice) = transfer.waiting(now) {
             (self.notices)(notice);
+        }
+        // What nobody watches does not keep a process for it; `resume` changes its record.
+        let suspended = matches!(self.transfers.get(&id).map(|t| t.machine.view()), Some(View::Suspended));
+        if suspended && self.service.is_some() {
+            self.persist.mark(id, Urgency::Now, now.mono);
+            self.finish(id, &Why::Suspended);
         }
     }
 
@@ -263,12 +296,12 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         match action {
             Action::Start { mirror, freshness } => {
-                transfer.wish = Some((mirror, freshness));
-                self.queue.push_back(id);
+                transfer.wanted = Some((mirror, freshness));
+                self.queue(id, mirror);
             }
             Action::Cancel => match &transfer.running {
                 Some(running) => running.stop.cancel(),
-                None => transfer.wish = None,
+                None => transfer.wanted = None,
             },
             Action::DropBytes => {
                 if let Err(fault) = transfer.drop_bytes() {
@@ -276,6 +309,7 @@ impl<'a> Supervisor<'a> {
                     (self.notices)(Notice::Remark { id: Some(id), text });
                 }
             }
+            Action::Save(_) if transfer.only_asks() => {}
             Action::Save(urgency) => {
                 let urgency = transfer.how_soon(urgency);
                 self.persist.mark(id, urgency, now.mono);
@@ -285,157 +319,75 @@ impl<'a> Supervisor<'a> {
                     (self.notices)(Notice::Failed { id, url, failure, class, refused });
                 }
             }
-            Action::Rest(fault) => transfer.phase = Phase::Resting(fault),
-            Action::Over => self.over(id),
+            Action::Rest(fault) => self.finish(id, &Why::Rests(fault)),
+            Action::Over => self.finish(id, &Why::Over),
         }
     }
 
-    fn over(&mut self, id: XferId) {
-        let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        transfer.phase = Phase::Over;
+    /// Nothing more is done for a transfer in this run: its files are closed, its report is made, its record is nobody's
+    /// with the next write.
+    pub(super) fn finish(&mut self, id: XferId, why: &Why) {
+        let Some(mut transfer) = self.transfers.remove(&id) else { return };
+        if let Some(at) = transfer.timer {
+            self.timers.remove(&(at, id));
+        }
         transfer.let_go();
-        let report = transfer.report(self.interrupted);
-        (self.notices)(Notice::Ended(report));
-    }
-
-    /// Starts what waits for a slot, in order, as far as slots and hosts allow.
-    fn start_queued(&mut self) {
-        for _ in 0..self.queue.len() {
-            if self.running >= self.settings.max_transfers {
-                return;
-            }
-            let Some(id) = self.queue.pop_front() else { return };
-            if !self.start(id) {
-                self.queue.push_back(id);
-            }
+        let report = transfer.report(why);
+        match why {
+            Why::Lost(_) => self.persist.drop(id),
+            _ => self.persist.part_with(transfer.machine.into_record(), transfer.obeyed),
         }
+        self.tell_end(report);
     }
 
-    /// Starts the session wished for. `false` where its host has no slot, so that it must wait in the queue.
-    fn start(&mut self, id: XferId) -> bool {
-        let now = self.clock.now();
-        let Some(transfer) = self.transfers.get_mut(&id) else { return true };
-        let Some((mirror, freshness)) = transfer.wish else { return true };
-        let Some(url) = transfer.url(mirror).cloned() else { return true };
-        let host = url.origin();
-        if self.per_host.get(&host).copied().unwrap_or(0) >= self.settings.max_per_host {
-            return false;
-        }
-        if let Gate::Closed { until, .. } = self.hosts.gate(&key_of(&host), now) {
-            transfer.wish = None;
-            self.handle(id, Event::HostClosed { until }, now);
-            return true;
-        }
-        transfer.wish = None;
-        transfer.said = None;
-        let Some(orders) = transfer.orders(mirror, freshness, &self.settings) else { return true };
-        let stop = CancellationToken::new();
-        transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), received: Length::ZERO });
-        self.running += 1;
-        *self.per_host.entry(host).or_default() += 1;
-        self.handle(id, Event::Began, now);
-        self.announce(id, mirror);
-        self.spawn(id, orders, stop);
-        true
-    }
-
-    fn announce(&mut self, id: XferId, mirror: usize) {
-        let Some(transfer) = self.transfers.get(&id) else { return };
-        let record = transfer.record();
-        let Some(url) = transfer.url(mirror).cloned() else { return };
-        let (number, held) = (record.sessions, record.dossier.part.held);
-        let mirror = (mirror + 1, record.mirrors.len());
-        (self.notices)(Notice::Session { id, number, url, mirror, held });
-    }
-
-    fn spawn(&mut self, id: XferId, orders: driver::Orders, stop: CancellationToken) {
-        let outbox = self.mailbox.outbox.clone();
-        let (clock, throttle) = (self.clock.clone(), self.throttle.clone());
-        let (credentials, user_agent) = (self.settings.credentials.clone(), self.settings.net.user_agent.clone());
-        let seed = rand::RngExt::random(&mut *self.rng);
-        let post = outbox.clone();
-        let task = self.lanes.spawn(move |client| {
-            let hands = Hands { client: (*client).clone(), credentials, user_agent, throttle, clock, seed };
-            let tell_box = outbox.clone();
-            // The loop outlives its sessions, or nobody is interested any more.
-            let tell = Box::new(move |tell| drop(tell_box.send((id, Mail::Tell(tell)))));
-            async move {
-                let closed = driver::run(orders, hands, tell, stop).await;
-                drop(outbox.send((id, Mail::Closed(Box::new(closed)))));
-            }
-        });
-        match task {
-            Ok(task) => drop(tokio::task::spawn_local(async move {
-                if let TaskEnd::Panicked(message) = task.await {
-                    drop(post.send((id, Mail::Panicked(message))));
-                }
-            })),
-            Err(fault) => drop(post.send((id, Mail::Panicked(fault.to_string())))),
-        }
-    }
-
-    fn free_slot(&mut self, host: &Origin) {
-        self.running = self.running.saturating_sub(1);
-        if let Some(n) = self.per_host.get_mut(host) {
-            *n = n.saturating_sub(1);
-            if *n == 0 {
-                self.per_host.remove(host);
-            }
+    pub(super) fn tell_end(&mut self, report: Option<Report>) {
+        let Some(report) = report else { return };
+        (self.notices)(Notice::Ended(report.clone()));
+        // A service would remember for ever.
+        if self.service != Some(Service::Forever) {
+            self.ended.insert(report.id, report);
         }
     }
 
     fn persist_if_due(&mut self) -> Result<(), EngineError> {
         if self.persist.due().is_some_and(|due| due <= self.clock.now().mono) {
-            self.save()?;
+            self.save(Keep::Ours, &BTreeMap::new())?;
         }
         Ok(())
     }
 
-    fn save(&mut self) -> Result<(), EngineError> {
+    /// Writes what differs from what is stored; `entered` are records without a machine.
+    pub(super) fn save(&mut self, keep: Keep, entered: &BTreeMap<XferId, Record>) -> Result<(), EngineError> {
+        let now = self.clock.now();
         let transfers = &self.transfers;
-        self.persist.flush(|id| transfers.get(&id).map(Transfer::record)).map_err(EngineError::State)
+        let entered = |id| entered.get(&id).map(|record| (record, [].as_slice()));
+        let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice())).or_else(|| entered(id));
+        let hosts = (self.hosts.snapshot(now), &self.heard_of);
+        let flush = Flush { live: &live, keep, hosts, rng: &mut *self.rng };
+        let met = self.persist.flush(flush, &self.clock)?;
+        self.meet(met);
+        Ok(())
     }
 
-    /// Everything that is not over is stored as it stands.
-    fn save_all(&mut self) -> Result<(), EngineError> {
-        let now = self.clock.now();
-        let ids: Vec<XferId> = self.transfers.values().filter(|t| t.is_to_be_stored()).map(Transfer::id).collect();
-        for id in ids {
-            self.persist.mark(id, Urgency::Now, now.mono);
+    fn meet(&mut self, met: Met) {
+        self.watch.revived(met.revived);
+        for (id, loss) in met.lost {
+            self.lose(id, loss);
         }
-        self.save()
     }
 
-    /// Tells every session to end, and waits a moment for what they hold.
-    async fn drain(&mut self) {
-        let now = self.clock.now();
-        let until = now.mono + DRAIN;
-        let ids: Vec<XferId> = self.transfers.keys().copied().collect();
-        for id in ids {
-            if let Some(running) = self.transfers.get(&id).and_then(|t| t.running.as_ref()) {
-                running.stop.cancel();
-            }
-            self.handle(id, Event::Paused, now);
-        }
-        while self.running > 0 {
-            let now = self.clock.now().mono;
-            if now >= until {
-                break;
-            }
-            tokio::select! {
-                mail = self.mailbox.inbox.recv() => self.receive(mail),
-                () = sleep_until(Some(until), now) => {}
-            }
-        }
+    /// Why transfers that are not over are not.
+    pub(super) fn why(&self) -> &Why {
+        &self.why
     }
 }
 
-fn transfer_defect(message: &str) -> crate::core::failure::LocalFault {
+pub(super) fn defect(message: &str) -> LocalFault {
     let detail = format!("a defect of persxfer, please report it: {message}");
-    crate::core::failure::LocalFault::Io { doing: "run", path: "the session".to_owned(), detail }
+    LocalFault::Io { doing: "run", path: "the session".to_owned(), detail }
 }
 
-async fn sleep_until(wake: Option<Mono>, now: Mono) {
+pub(super) async fn sleep_until(wake: Option<Mono>, now: Mono) {
     match wake {
         Some(at) => tokio::time::sleep(at.since(now).as_std()).await,
         None => std::future::pending().await,

@@ -1,42 +1,52 @@
 //! One transfer in the supervisor's hands: its machine, its part files between sessions, its running session, and what
 //! has been said of it.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, MAX_CHANGES, Outcome};
 use crate::core::machine::Machine;
-use crate::core::pers_xfer::record::{Evidence, Finished, Record, Standing, Status, XferId};
+use crate::core::pers_xfer::record::{Finished, Record, Standing, Status, XferId};
 use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
-use crate::core::verdict::{Class, Context, HostSign, Scope, judge};
-use crate::engine::FailedPart;
+use crate::core::verdict::{Context, HostSign, Scope, judge};
+use crate::engine::claims::Loss;
 use crate::engine::hosts::HostNews;
-use crate::engine::{Ending, Job, Notice, Report, Settings, WaitReason};
+use crate::engine::way::Way;
+use crate::engine::{FailedPart, Notice, SyncMode, WaitReason};
 use crate::io::driver::{Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
 
 /// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
 const SMALL: Length = Length(256 << 10);
 
-/// A transfer of this run.
+/// A transfer of this run, until it is over or rests.
 #[derive(Debug)]
 pub(super) struct Transfer {
-    pub(super) job: Job,
     pub(super) machine: PersFileXfer,
+    pub(super) way: Arc<Way>,
     /// The part files, while no session has them.
     pub(super) store: Option<PartStore>,
     pub(super) running: Option<Running>,
     /// The session that the machine wishes for.
-    pub(super) wish: Option<(usize, Freshness)>,
-    pub(super) revalidate: Option<Draft>,
+    pub(super) wanted: Option<(usize, Freshness)>,
     /// The record of the finished file, which comes back where the server still has it.
+    pub(super) revalidate: Option<Draft>,
+    /// What came of asking.
+    pub(super) asked: Asked,
     pub(super) clobber: Clobber,
+    /// What stood in its way when it was taken up: to be looked at again before it starts.
+    pub(super) blocked: Option<LocalFault>,
+    /// It is not ours any more: it ends as soon as its session has.
+    pub(super) lost: Option<Loss>,
+    /// The wishes that were obeyed, until that is stored.
+    pub(super) obeyed: Vec<u64>,
     pub(super) received: Length,
-    pub(super) phase: Phase,
     /// The timer that stands for it.
     pub(super) timer: Option<Mono>,
     /// What was last said of its waiting.
@@ -50,33 +60,44 @@ pub(super) struct Transfer {
 pub(super) struct Running {
     pub(super) stop: CancellationToken,
     pub(super) host: Origin,
-    pub(super) received: Length,
+    /// The host has shown that it does its work.
+    pub(super) answered: Answered,
 }
 
-/// How far a transfer is in this run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// Something is still to be done.
-    Active,
-    /// Nothing more is done in this run; the fault, where this machine is in trouble.
-    Resting(Option<LocalFault>),
-    /// Done, or failed for good.
-    Over,
+/// What came of asking for a finished file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing yet.
+    Open,
+    /// The server still has it.
+    Unchanged,
+    /// The server has another one, which is being fetched.
+    Superseded,
+}
+
+/// Has a host answered in this session?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Answered {
+    NotYet,
+    Well,
 }
 
 impl Transfer {
-    pub(super) fn new(job: Job, machine: PersFileXfer, revalidate: Option<Draft>, clobber: Clobber) -> Self {
+    pub(super) fn new(machine: PersFileXfer, way: Arc<Way>, clobber: Clobber) -> Self {
         let held = machine.record().dossier.part.held;
         Self {
-            job,
             machine,
+            way,
             store: None,
             running: None,
-            wish: None,
-            revalidate,
+            wanted: None,
+            revalidate: None,
+            asked: Asked::Open,
             clobber,
+            blocked: None,
+            lost: None,
+            obeyed: Vec::new(),
             received: Length::ZERO,
-            phase: Phase::Active,
             timer: None,
             said: None,
             held,
@@ -95,14 +116,6 @@ impl Transfer {
         self.record().mirrors.get(mirror).map(|m| &m.url)
     }
 
-    /// A session told how far it is.
-    pub(super) fn moved(&mut self, held: Length, received: Length) {
-        self.held = held;
-        if let Some(running) = &mut self.running {
-            running.received = received;
-        }
-    }
-
     /// Its session is over; what it was, and the part files, come back.
     pub(super) fn session_closed(&mut self, store: Option<PartStore>, received: Length) -> Option<Running> {
         let running = self.running.take()?;
@@ -117,6 +130,7 @@ impl Transfer {
         self.held = outcome.dossier.part.held;
         match (&outcome.end, &self.revalidate) {
             (End::Unchanged, Some(draft)) => {
+                self.asked = Asked::Unchanged;
                 let dossier = Dossier { part: draft.clone(), ..Dossier::default() };
                 (Outcome { dossier, ..outcome }, self.record().finished.clone())
             }
@@ -130,7 +144,7 @@ impl Transfer {
             End::Complete { .. } | End::Unchanged => HostNews::Good,
             End::Cancelled => HostNews::Nothing,
             End::Failed(failure) => {
-                let verdict = judge(failure, Context { served: false, retry_on: &self.job.retry_on });
+                let verdict = judge(failure, Context { served: false, retry_on: &self.record().options.retry_on });
                 match (verdict.host, verdict.scope) {
                     (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor },
                     (HostSign::Failing, _) => HostNews::Failing { floor: None },
@@ -148,9 +162,21 @@ impl Transfer {
         if small && calm { Urgency::Later } else { urgency }
     }
 
+    /// A new version of the finished file begins to come: from now on it is a download like any other.
+    pub(super) fn is_superseded(&mut self) {
+        if self.asked == Asked::Open {
+            self.asked = Asked::Superseded;
+        }
+    }
+
+    /// A finished file is asked about, and nothing has taken its place: whatever the server says, its record stays.
+    pub(super) fn only_asks(&self) -> bool {
+        self.revalidate.is_some() && self.asked == Asked::Open
+    }
+
     /// Does its record belong in the state at the end of the run, changed or not?
     pub(super) fn is_to_be_stored(&self) -> bool {
-        self.phase != Phase::Over && (self.revalidate.is_none() || self.record().nbytes.is_some())
+        self.lost.is_none() && !self.only_asks()
     }
 
     /// The bytes held are known to be wrong.
@@ -166,7 +192,7 @@ impl Transfer {
     pub(super) fn let_go(&mut self) {
         let failed = matches!(self.record().status, Status::Failed { .. });
         let Some(store) = self.store.take() else { return };
-        let closed = match self.job.failed_part {
+        let closed = match self.record().options.failed_part {
             FailedPart::Delete if failed => store.discard(),
             _ => store.close(),
         };
@@ -187,11 +213,11 @@ impl Transfer {
 
     /// When its machine wants to be driven.
     pub(super) fn wake_at(&self) -> Option<Mono> {
-        if self.phase == Phase::Active { self.machine.wake_at() } else { None }
+        self.machine.wake_at()
     }
 
     /// What a session with this mirror is to do.
-    pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, settings: &Settings) -> Option<Orders> {
+    pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, sync: SyncMode) -> Option<Orders> {
         let record = self.machine.record();
         let url = record.mirrors.get(mirror)?.url.clone();
         let first_origin = record.mirrors.first()?.url.origin();
@@ -202,12 +228,12 @@ impl Transfer {
             dossier: record.dossier.clone(),
             home: self.home()?,
             store: self.store.take(),
-            terms: self.terms(settings),
+            terms: self.terms(sync),
             company: if others { Company::Others } else { Company::Alone },
             freshness,
             revalidate: self.revalidate.clone(),
-            max_filesize: self.job.max_filesize,
-            timeouts: settings.timeouts,
+            max_filesize: record.max_nbytes,
+            timeouts: self.way.timeouts,
         })
     }
 
@@ -220,22 +246,20 @@ impl Transfer {
         }
     }
 
-    fn terms(&self, settings: &Settings) -> Terms {
+    fn terms(&self, sync: SyncMode) -> Terms {
+        let record = self.record();
         Terms {
-            digests: self.job.digests.clone(),
-            require: self.job.require,
+            digests: record.digests.clone(),
+            require: record.options.require,
             clobber: self.clobber,
-            mtime: self.job.mtime,
-            spec: Spec::new(self.job.digests.iter().map(|d| d.algorithm).collect(), settings.sync),
+            mtime: record.options.mtime,
+            spec: Spec::new(record.digests.iter().map(|d| d.algorithm).collect(), sync),
         }
     }
 
-    /// What is to be said of its waiting now, if that is news; in this run, it waits for nothing once it rests.
+    /// What is to be said of its waiting now, if that is news.
     pub(super) fn waiting(&mut self, now: Now) -> Option<Notice> {
-        if self.phase != Phase::Active {
-            return None;
-        }
-        let (until, reason) = wait_of(&self.machine.view()).filter(|_| self.phase == Phase::Active)?;
+        let (until, reason) = wait_of(&self.machine.view())?;
         if self.said.as_ref() == Some(&reason) {
             return None;
         }
@@ -243,55 +267,6 @@ impl Transfer {
         let delay = until.map(|u| u.since(now.mono));
         Some(Notice::Waiting { id: self.id(), delay, until: until.map(|u| now.wall_of(u)), reason })
     }
-
-    /// How it stands at the end of the run.
-    pub(super) fn report(&self, interrupted: Interrupted) -> Report {
-        let record = self.record();
-        Report {
-            id: record.id,
-            name: record.name.clone(),
-            url: self.job.urls[0].clone(),
-            path: record.path.clone(),
-            total: record.nbytes,
-            held: if record.status == Status::Done { record.nbytes.unwrap_or(self.held) } else { self.held },
-            received: self.received,
-            ending: self.ending(interrupted),
-        }
-    }
-
-    fn ending(&self, interrupted: Interrupted) -> Ending {
-        let record = self.record();
-        match (&record.status, &self.phase) {
-            (Status::Done, _) => {
-                let evidence = record.finished.as_ref().map_or(Evidence::None, |f| f.evidence);
-                if self.received == Length::ZERO && self.revalidate.is_some() {
-                    Ending::Unchanged { evidence }
-                } else {
-                    Ending::Complete { evidence }
-                }
-            }
-            (Status::Failed { message, .. }, _) => {
-                Ending::Failed { class: record.failed_class().unwrap_or(Class::Unsupported), message: message.clone() }
-            }
-            (_, Phase::Resting(Some(fault))) => Ending::Local(fault.clone()),
-            _ => Ending::Stopped { next: record.next_request_time, why: self.why_stopped(interrupted) },
-        }
-    }
-
-    fn why_stopped(&self, interrupted: Interrupted) -> String {
-        match (interrupted, self.record().history.last()) {
-            (Interrupted::Yes, _) => "interrupted".to_owned(),
-            (Interrupted::No, Some(past)) => past.text.clone(),
-            (Interrupted::No, None) => "its time has not come".to_owned(),
-        }
-    }
-}
-
-/// Was the run told to stop?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interrupted {
-    Yes,
-    No,
 }
 
 /// Until when a transfer waits, and why; nothing where it does not.

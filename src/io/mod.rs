@@ -10,6 +10,7 @@ pub mod effects;
 pub mod entropy;
 pub mod lane;
 pub mod lock;
+pub mod owner;
 pub mod part;
 pub mod state_file;
 pub mod transport;

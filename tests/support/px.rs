@@ -286,6 +286,14 @@ impl Running {
         ran
     }
 
+    /// What came of it, if it has ended.
+    pub(crate) fn try_end(mut self) -> Result<Ran, Self> {
+        match self.child.try_wait().unwrap() {
+            Some(_) => Ok(self.end()),
+            None => Err(self),
+        }
+    }
+
     /// Waits for the condition, then sends the signal. It must not have ended by itself before that.
     #[track_caller]
     pub(crate) fn signal_when(mut self, signal: Signal, condition: impl Fn() -> bool) -> Self {
@@ -316,6 +324,10 @@ impl Running {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    pub(crate) fn stdout_so_far(&self) -> String {
+        read(&self.stdout)
     }
 
     pub(crate) fn stderr_so_far(&self) -> String {

@@ -1,10 +1,14 @@
 //! The state file, as the `state` commands use it.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::foreign::printable;
 use crate::core::hosts::HostRecord;
-use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::record::{Record, Status, XferId};
+use crate::core::pers_xfer::sharing::OwnerId;
+use crate::io::owner;
 use crate::io::part;
 use crate::io::state_file::{StateError, StateFile};
 
@@ -65,6 +69,12 @@ pub(crate) trait Book {
     fn path(&self) -> &Path;
     /// Reads it; no file at all is an empty one.
     fn load(&self) -> Result<Contents, BookError>;
+    /// Reads it one record at a time, in the file's order; answers damage that was survived.
+    fn visit(&self, see: &mut dyn FnMut(Record)) -> Result<Vec<Warning>, BookError> {
+        let contents = self.load()?;
+        contents.records.into_iter().for_each(see);
+        Ok(contents.warnings)
+    }
     /// May it be written? A BOINC client's is only listed.
     fn writable(&self) -> Result<(), BookError>;
     /// Takes records out, and writes the rest.
@@ -79,15 +89,21 @@ pub(crate) trait Book {
 pub(crate) struct StateBook {
     path: PathBuf,
     file: StateFile,
+    /// Which processes live, as of the last reading.
+    living: RefCell<BTreeMap<OwnerId, Option<String>>>,
 }
 
 impl StateBook {
     /// At this path, which need not exist.
     pub(crate) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: StateFile::at(path) }
+        Self { path: path.to_owned(), file: StateFile::at(path), living: RefCell::default() }
     }
 
     /// What loading met, told with its place already.
+    fn warnings(&self, texts: Vec<String>) -> Vec<Warning> {
+        texts.into_iter().map(|text| self.warning(text)).collect()
+    }
+
     fn warning(&self, text: String) -> Warning {
         Warning { file: self.path.clone(), at: None, text }
     }
@@ -99,11 +115,18 @@ impl Book for StateBook {
     }
     fn load(&self) -> Result<Contents, BookError> {
         let loaded = self.file.load()?;
+        self.living.borrow_mut().clear();
         Ok(Contents {
             records: loaded.document.transfers().collect(),
             hosts: loaded.document.hosts().to_vec(),
-            warnings: loaded.warnings.into_iter().map(|text| self.warning(text)).collect(),
+            warnings: self.warnings(loaded.warnings),
         })
+    }
+    fn visit(&self, see: &mut dyn FnMut(Record)) -> Result<Vec<Warning>, BookError> {
+        let loaded = self.file.load()?;
+        self.living.borrow_mut().clear();
+        loaded.document.transfers().for_each(see);
+        Ok(self.warnings(loaded.warnings))
     }
     fn writable(&self) -> Result<(), BookError> {
         let loaded = self.file.load()?;
@@ -113,7 +136,13 @@ impl Book for StateBook {
         Ok(self.file.commit(|document| ids.iter().for_each(|id| _ = document.remove(*id)))?)
     }
     fn holder(&self, record: &Record) -> Option<String> {
-        part::holder(record.path.as_deref()?)
+        let owner = record.owner.and_then(|owner| {
+            let mut living = self.living.borrow_mut();
+            living.entry(owner).or_insert_with(|| owner::living(&self.path, owner)).clone()
+        });
+        // It may be run by way of another state file.
+        let begun = record.status == Status::Pending && record.first_request_time.is_some();
+        owner.or_else(|| part::holder(record.path.as_deref().filter(|_| begun)?))
     }
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         record.path.iter().flat_map(|p| part::file_names(p)).collect()

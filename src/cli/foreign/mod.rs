@@ -8,16 +8,20 @@ mod net;
 mod texts;
 
 pub(crate) use book::{Book, BookError, Contents, StateBook, Warning, orphans};
-pub(crate) use net::{Family, NetAsked, Trust, Verify, net, parse_header, parse_proxy, parse_resolve};
+pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
     parse_rate, parse_size, plain_error, policy, printable, strongest,
 };
 
-pub(crate) use crate::engine::{EngineError, Stop};
+pub(crate) use crate::core::pers_xfer::sharing::Wanted;
+pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
 
+use std::path::Path;
+
+use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Now;
-use crate::engine::{self, Job, Notice, Report, Settings};
+use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};
 use crate::io::clock::Clock;
 
 /// What the engine is called as, so that a test can take its place.
@@ -32,6 +36,26 @@ pub(crate) fn run_engine(
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Vec<Report>, EngineError> {
     engine::run(settings, jobs, &stop, notices)
+}
+
+/// Runs whatever the state file holds, on the calling thread.
+pub(crate) fn serve(
+    settings: Settings,
+    service: Service,
+    stop: Stop,
+    notices: &mut dyn FnMut(Notice),
+) -> Result<Served, EngineError> {
+    engine::serve(settings, service, &stop, notices)
+}
+
+/// Enters downloads into the state file.
+pub(crate) fn add(state_file: &Path, jobs: &[Job]) -> Result<Vec<Added>, EngineError> {
+    engine::add(state_file, jobs)
+}
+
+/// Says a word to transfers.
+pub(crate) fn control(state_file: &Path, ids: &[XferId], wanted: &Wanted) -> Result<Vec<Told>, EngineError> {
+    engine::control(state_file, ids, wanted)
 }
 
 /// Both clocks, now.

@@ -28,18 +28,25 @@ fn read(words: &str) -> Result<Plan, String> {
     read_in(Path::new("/nowhere"), &words.split_whitespace().collect::<Vec<_>>(), "")
 }
 
+fn seconds(plan: &Plan) -> [u64; 3] {
+    let net = &plan.jobs[0].options.net;
+    [net.connect_timeout, net.first_byte_timeout, net.stall_timeout].map(Delay::as_secs)
+}
+
 #[test]
 fn what_holds_where_nothing_is_said() {
     let plan = read("http://h/f").expect("good");
     let s = &plan.settings;
     assert_eq!((s.max_transfers, s.max_per_host, s.limit_rate, s.max_time), (8, 2, None, None));
     assert_eq!((s.rounds, s.sync), (Rounds::UntilDone, crate::engine::SyncMode::Full));
-    let seconds = [s.net.connect_timeout, s.timeouts.first_byte, s.timeouts.stall].map(Delay::as_secs);
-    assert_eq!((seconds, s.timeouts.stall_rate), ([30, 300, 60], 10));
-    let job = &plan.jobs[0];
-    assert_eq!((job.give_up, job.give_up_from), (Delay::from_days(14), GiveUpFrom::LastProgress));
-    assert_eq!((job.existing, job.failed_part, job.mtime), (Existing::Refuse, FailedPart::Keep, Mtime::Local));
-    assert_eq!((job.require, job.max_filesize, job.digests.len()), (Evidence::None, None, 0));
+    assert_eq!(seconds(&plan), [30, 300, 60]);
+    let (job, options) = (&plan.jobs[0], &plan.jobs[0].options);
+    assert_eq!((options.give_up, options.give_up_from), (Delay::from_days(14), GiveUpFrom::LastProgress));
+    assert_eq!(
+        (options.existing, options.failed_part, options.mtime),
+        (Existing::Refuse, FailedPart::Keep, Mtime::Local)
+    );
+    assert_eq!((options.require, job.max_filesize, job.digests.len()), (Evidence::None, None, 0));
     assert_eq!(job.target, Target::File("/nowhere/f".into()));
     assert_eq!(plan.hooks, HookWords::default());
 }
@@ -51,18 +58,21 @@ fn every_flag_arrives() {
                  --give-up 2h --give-up-from first-request --max-time 1d --retry-on 403,404 --connect-timeout 1s \
                  --first-byte-timeout 2s --stall-timeout 3s --once --delete-partial -c -L -C - --checksum";
     let plan = read(&format!("{words} {DIGEST}")).expect("good");
-    let (s, job) = (&plan.settings, &plan.jobs[0]);
+    let (s, job, options) = (&plan.settings, &plan.jobs[0], &plan.jobs[0].options);
     assert_eq!((s.max_transfers, s.max_per_host, s.limit_rate), (3, 1, Some(5 << 19)));
     assert_eq!(
         (s.rounds, s.sync, s.max_time),
         (Rounds::Once, crate::engine::SyncMode::None, Some(Delay::from_days(1)))
     );
-    assert_eq!([s.net.connect_timeout, s.timeouts.first_byte, s.timeouts.stall].map(Delay::as_secs), [1, 2, 3]);
+    assert_eq!(seconds(&plan), [1, 2, 3]);
     assert_eq!(job.urls, [url("http://a/f"), url("http://b/f")], "each mirror once, the URL first");
-    assert_eq!((job.existing, job.failed_part, job.mtime), (Existing::Overwrite, FailedPart::Delete, Mtime::Remote));
-    assert_eq!((job.require, job.max_filesize, job.digests.len()), (Evidence::Validator, Some(Length(1 << 30)), 1));
-    assert_eq!((job.give_up, job.give_up_from), (Delay::from_hours(2), GiveUpFrom::FirstRequest));
-    assert_eq!(job.retry_on, [403, 404]);
+    assert_eq!(
+        (options.existing, options.failed_part, options.mtime),
+        (Existing::Overwrite, FailedPart::Delete, Mtime::Remote)
+    );
+    assert_eq!((options.require, job.max_filesize, job.digests.len()), (Evidence::Validator, Some(Length(1 << 30)), 1));
+    assert_eq!((options.give_up, options.give_up_from), (Delay::from_hours(2), GiveUpFrom::FirstRequest));
+    assert_eq!(options.retry_on, [403, 404]);
     assert_eq!(job.target, Target::File("/nowhere/x.bin".into()));
 }
 

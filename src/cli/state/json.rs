@@ -26,13 +26,6 @@ impl Form {
     }
 }
 
-/// A list of transfers.
-#[derive(Serialize)]
-pub(super) struct List {
-    pub(super) schema: u32,
-    pub(super) transfers: Vec<Entry>,
-}
-
 /// One transfer, as `state list` tells it.
 #[derive(Serialize)]
 pub(super) struct Entry {

@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_delay, human_size, printable};
 use crate::cli::report::clock;
 use crate::cli::state::Desk;
-use crate::cli::state::json::{self, Entry, Form, List};
+use crate::cli::state::json::{self, Entry, Form};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
 use crate::core::time::Epoch;
@@ -25,29 +25,78 @@ impl Which {
     pub(super) const fn of(all: bool) -> Self {
         if all { Self::All } else { Self::Open }
     }
+
+    fn shows(self, record: &Record) -> bool {
+        self == Self::All || record.status != Status::Done
+    }
 }
 
 /// Prints them.
 pub(super) fn run(desk: &Desk<'_>, which: Which, form: Form) -> Result<Exit, Trouble> {
-    let contents = desk.load()?;
-    let shown: Vec<_> = contents.records.iter().filter(|r| which == Which::All || r.status != Status::Done).collect();
     match form {
-        Form::Json => {
-            let transfers = shown.iter().map(|r| Entry::new(r, desk.book.holder(r))).collect();
-            (desk.out)(&format!("{}\n", json::text(&List { schema: json::SCHEMA, transfers })))?;
-        }
-        Form::Text if shown.is_empty() && !contents.records.is_empty() => {
-            (desk.say)(&format!(
-                "no open transfers; --all shows the {} that {} complete",
-                contents.records.len(),
-                if contents.records.len() == 1 { "is" } else { "are" }
-            ));
-        }
-        Form::Text if shown.is_empty() => (desk.say)("no transfers"),
-        Form::Text => (desk.out)(&table(shown.iter().map(|r| row(desk, r)), desk.columns))?,
+        Form::Json => print_json(desk, which)?,
+        Form::Text => match table_of(desk, which)? {
+            Table::Rows(text) => (desk.out)(&text)?,
+            Table::Empty { complete } => (desk.say)(&nothing(complete)),
+        },
     }
     Ok(Exit::Complete)
 }
+
+/// What there is to show.
+pub(super) enum Table {
+    /// These rows, below their heads.
+    Rows(String),
+    /// None; so many are complete.
+    Empty {
+        /// How many.
+        complete: usize,
+    },
+}
+
+/// The table.
+pub(super) fn table_of(desk: &Desk<'_>, which: Which) -> Result<Table, Trouble> {
+    let (mut rows, mut complete) = (Vec::new(), 0);
+    desk.visit(&mut |record| {
+        if which.shows(&record) {
+            rows.push(row(desk, &record));
+        } else {
+            complete += 1;
+        }
+    })?;
+    Ok(if rows.is_empty() { Table::Empty { complete } } else { Table::Rows(table(rows.into_iter(), desk.columns)) })
+}
+
+/// What is said where there is nothing to show.
+pub(super) fn nothing(complete: usize) -> String {
+    match complete {
+        0 => "no transfers".to_owned(),
+        1 => "no open transfers; --all shows the 1 that is complete".to_owned(),
+        n => format!("no open transfers; --all shows the {n} that are complete"),
+    }
+}
+
+/// As JSON, record by record, so that a hundred thousand take little room.
+fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
+    let mut piece = format!("{{\"schema\":{},\"transfers\":[", json::SCHEMA);
+    let (mut separator, mut written) = ("", Ok(()));
+    desk.visit(&mut |record| {
+        if !which.shows(&record) || written.is_err() {
+            return;
+        }
+        piece += separator;
+        piece += &json::text(&Entry::new(&record, desk.book.holder(&record)));
+        separator = ",";
+        if piece.len() >= PIECE {
+            written = (desk.out)(&std::mem::take(&mut piece));
+        }
+    })?;
+    written?;
+    (desk.out)(&format!("{piece}]}}\n"))
+}
+
+/// So much is printed at once.
+const PIECE: usize = 256 << 10;
 
 const HEAD: [&str; 7] = ["NAME", "STATE", "DONE", "SIZE", "RETRIES", "NEXT TRY", "MIRROR"];
 

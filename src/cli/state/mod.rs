@@ -5,9 +5,10 @@ mod export;
 mod forget;
 mod json;
 mod list;
-mod pick;
+pub(crate) mod pick;
 mod report;
 mod show;
+mod watch;
 
 use std::path::Path;
 
@@ -47,12 +48,15 @@ pub(crate) fn run(
         stdout.write(text.as_bytes()).map_err(|e| Trouble::io("write to", Path::new("standard output"), &e))
     };
     let say = |text: &str| screen.line(text);
+    if let StateCommand::List { all, watch: true, .. } = command {
+        return watch::run(list::Which::of(*all), book, cwd, &say);
+    }
     dispatch(command, &Desk { book, now, cwd, out: &out, columns: stdout_columns(), say: &say })
 }
 
 fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
     match command {
-        StateCommand::List { all, json } => list::run(desk, list::Which::of(*all), json::Form::of(*json)),
+        StateCommand::List { all, json, .. } => list::run(desk, list::Which::of(*all), json::Form::of(*json)),
         StateCommand::Show { transfer, json } => show::run(desk, transfer, json::Form::of(*json)),
         StateCommand::Check => check::run(desk),
         StateCommand::Report => report::run(desk),
@@ -74,14 +78,27 @@ impl Desk<'_> {
         Ok(contents)
     }
 
-    /// What a transfer does just now, in a word: where another process works on it, it is running.
+    /// The same, one record at a time.
+    fn visit(&self, see: &mut dyn FnMut(Record)) -> Result<(), Trouble> {
+        let warnings = self.book.visit(see)?;
+        warnings.iter().for_each(|warning| (self.say)(&format!("persxfer: warning: {warning}")));
+        Ok(())
+    }
+
+    /// What a transfer does just now, in a word. One that a process works on runs, unless its time has not come.
     fn word(&self, record: &Record) -> &'static str {
         match &record.status {
             Status::Done => "complete",
             Status::Failed { .. } => "failed",
             Status::Suspended => "suspended",
-            Status::Pending if self.book.holder(record).is_some() => "running",
             Status::Pending if waits(record, self.now).is_some() => "waiting",
+            Status::Pending if self.book.holder(record).is_some() => {
+                if record.first_request_time.is_some() {
+                    "running"
+                } else {
+                    "queued"
+                }
+            }
             Status::Pending => "ready",
         }
     }

@@ -10,7 +10,7 @@ use crate::core::pers_xfer::record::Record;
 ///
 /// # Errors
 /// Where there is none, or where there are several: then with the list, each with its id.
-pub(super) fn one<'a>(records: &'a [Record], word: &str, cwd: &Path) -> Result<&'a Record, Trouble> {
+pub(crate) fn one<'a>(records: &'a [Record], word: &str, cwd: &Path) -> Result<&'a Record, Trouble> {
     let found = matching(records, word, cwd);
     match found[..] {
         [record] => Ok(record),
@@ -41,6 +41,6 @@ fn matching<'a>(records: &'a [Record], word: &str, cwd: &Path) -> Vec<&'a Record
 }
 
 /// Where a transfer's file is, or its name.
-pub(super) fn place(record: &Record) -> String {
+pub(crate) fn place(record: &Record) -> String {
     printable(&record.path.as_ref().map_or_else(|| record.name.clone(), |p| p.display().to_string()))
 }

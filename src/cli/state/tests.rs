@@ -92,7 +92,11 @@ fn a_table() {
     ");
     assert!(ran(&fake(), &["list", "--all"]).0.contains("whole.bin"));
     let running = Fake { held: Some(XferId(0x11)), ..fake() };
+    assert!(ran(&running, &["list"]).0.contains("waiting"), "it is in use, and its time has not come");
+    running.records.borrow_mut()[0].next_request_time = None;
     assert!(ran(&running, &["list"]).0.contains("running"));
+    running.records.borrow_mut()[0].first_request_time = None;
+    assert!(ran(&running, &["list"]).0.contains("queued"));
     let (out, said, exit) = ran(&Fake::default(), &["list"]);
     assert_eq!((out.as_str(), said.as_str(), exit), ("", "no transfers\n", Ok(0)));
 }

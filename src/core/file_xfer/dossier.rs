@@ -19,8 +19,6 @@ pub struct Dossier {
     pub origins: Vec<OriginNotes>,
     /// How often another version was met, in this life.
     pub changes: u32,
-    /// A shorter file that nothing vouches for: its length, and in how many sessions in a row it was seen.
-    pub shrunk: Option<(Length, u32)>,
 }
 
 /// One version of the file, as far as it is held.

@@ -4,7 +4,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
 use crate::core::file_xfer::head::is_html_type;
 use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
-use crate::core::file_xfer::{AnswerHead, Company, LastWord, Next, Place, Receive, SIGHTINGS, Step, Wanted};
+use crate::core::file_xfer::{AnswerHead, Company, LastWord, Next, Place, Receive, Step, Wanted};
 use crate::core::printable::printable;
 use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::url::Origin;
@@ -236,9 +236,9 @@ impl FileXfer {
         (size > limit).then_some(Failure::TooLarge { size, limit })
     }
 
-    /// Does the length of a 200 speak against it? One validator names one length; and a shorter file that nothing vouches
-    /// for is believed only when it keeps coming: a page that stands in goes away again.
-    fn doubt_of_length(&mut self, head: &AnswerHead, sameness: Sameness) -> Option<Failure> {
+    /// Does the length of a 200 speak against it? One validator names one length; and less than was known, with nothing
+    /// that vouches for it, is a page that stands in as likely as it is the file.
+    fn doubt_of_length(&self, head: &AnswerHead, sameness: Sameness) -> Option<Failure> {
         let known = self.longest_known()?;
         let told = head.length()?;
         let draft_total = self.draft().total;
@@ -246,13 +246,8 @@ impl FileXfer {
             let known = draft_total.unwrap_or_default();
             return Some(Failure::BadAnswer(BadAnswer::SameTagOtherLength { known, told }));
         }
-        if told >= known || sameness == Sameness::Same || head.validators.has_strong() && told > Length::ZERO {
-            self.dossier.shrunk = None;
-            return None;
-        }
-        let seen = self.dossier.shrunk.filter(|(length, _)| *length == told).map_or(1, |(_, times)| times + 1);
-        self.dossier.shrunk = Some((told, seen));
-        (seen < SIGHTINGS).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
+        let vouched = sameness == Sameness::Same || head.validators.has_strong() && told > Length::ZERO;
+        (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
     }
 
     /// The longest file known: told, or held.

@@ -31,9 +31,6 @@ pub const STEPS_BACK: [Length; 4] = [Length(64 << 10), Length(1 << 20), Length(1
 /// Up to so many versions of a file that changes are begun in one life (design 3.3).
 pub const MAX_CHANGES: u32 = 8;
 
-/// In so many sessions in a row a shorter file without a strong validator must be seen before it counts as the file.
-pub const SIGHTINGS: u32 = 3;
-
 /// Redirects followed in one session (design 3.11).
 pub const MAX_REDIRECTS: u32 = 20;
 

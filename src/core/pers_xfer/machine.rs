@@ -82,6 +82,11 @@ impl PersFileXfer {
         &self.record
     }
 
+    /// What must be stored, of a machine that is needed no more.
+    pub fn into_record(self) -> Box<Record> {
+        Box::new(self.record)
+    }
+
     /// What has been decided is carried on: the window, the wish for a session, the rest.
     pub(super) fn go_on(&mut self, cx: &mut Cx<'_, Action>) {
         self.wind_window(cx.now);
@@ -179,6 +184,7 @@ impl Machine for PersFileXfer {
             Event::Wake => {}
             Event::Began => self.began(cx),
             Event::HostClosed { until } => self.host_closed(until, cx),
+            Event::HostOpened(origin) => self.host_opened(&origin, cx.now),
             Event::Learned(dossier) => self.learned(*dossier, cx),
             Event::Named(path) => {
                 self.record.path = Some(path);

@@ -11,13 +11,16 @@
 //! | `session` | what the events of a session change, and what its end means |
 //! | `waiting` | why and until when nothing is done; the failed pass |
 //! | `life` | how a life ends, how another one begins, what people want |
+//! | `sharing` | what other processes want of it |
 //! | `view` | what is told to people |
 
 mod life;
 mod machine;
+pub mod options;
 pub mod record;
 mod rules;
 mod session;
+pub mod sharing;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -35,7 +38,7 @@ use crate::core::file_xfer::{Freshness, Outcome};
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::Length;
 use crate::core::time::Mono;
-use crate::core::url::MirrorUrl;
+use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
 
 /// What can happen to a transfer.
@@ -50,6 +53,8 @@ pub enum Event {
         /// When it may be asked again.
         until: Mono,
     },
+    /// This host is open again: what it was held back for is over.
+    HostOpened(Origin),
     /// The running session learned something that a resume needs: to be stored before its bytes count.
     Learned(Box<Dossier>),
     /// The server has named the file: this is its path from now on.

@@ -4,11 +4,14 @@
 //! `<persxfer>` child), and a machine rebuilt from its record wakes when the old one would have.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::Dossier;
+use crate::core::pers_xfer::options::Options;
+use crate::core::pers_xfer::sharing::{OwnerId, Wish};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;
@@ -77,6 +80,12 @@ pub struct Record {
     pub history: Vec<Past>,
     /// How it ended well, once it has.
     pub finished: Option<Finished>,
+    /// What the command that asked for it said beyond URLs, target and digests.
+    pub options: Arc<Options>,
+    /// The process that runs it, if that is alive.
+    pub owner: Option<OwnerId>,
+    /// What others want of it, oldest first.
+    pub wishes: Vec<Wish>,
 }
 
 /// How many failures a record remembers.
@@ -143,6 +152,9 @@ impl Record {
             dossier: Dossier::default(),
             history: Vec::new(),
             finished: None,
+            options: Arc::default(),
+            owner: None,
+            wishes: Vec::new(),
         }
     }
 

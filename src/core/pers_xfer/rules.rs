@@ -2,6 +2,7 @@
 
 use crate::core::backoff::Policy;
 use crate::core::giveup::GiveUpFrom;
+use crate::core::pers_xfer::options::Options;
 use crate::core::range::Length;
 use crate::core::time::Delay;
 
@@ -18,7 +19,7 @@ pub const LOCAL_AGAIN: Delay = Delay::from_secs(30);
 /// A wall clock that differs by more than this from what the monotonic one says has been set.
 pub(super) const CLOCK_SET: Delay = Delay::from_secs(2);
 
-/// How patient a transfer is. Not stored: each run brings its own.
+/// How patient a transfer is: by its options, and by how the run goes about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rules {
     /// The delays between failed passes.
@@ -55,6 +56,20 @@ pub enum OnLocalFault {
     Rest,
     /// It is tried again every [`LOCAL_AGAIN`]: nobody watches.
     TryAgain,
+}
+
+impl Rules {
+    /// Those that the options of a transfer set.
+    pub fn of(options: &Options) -> Self {
+        Self {
+            policy: options.policy.clone(),
+            give_up: options.give_up,
+            give_up_from: options.give_up_from,
+            retry_on: options.retry_on.clone(),
+            stall: options.net.stall_timeout,
+            ..Self::default()
+        }
+    }
 }
 
 impl Default for Rules {

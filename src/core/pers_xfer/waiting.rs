@@ -93,6 +93,18 @@ impl PersFileXfer {
         self.state = State::Waiting(Wait::ready(cx.now));
     }
 
+    /// A host that backed off is open: who waited for it goes on at once.
+    pub(super) fn host_opened(&mut self, origin: &Origin, now: Now) {
+        let mirrors = self.record.mirrors.iter().enumerate();
+        let concerned: Vec<usize> = mirrors.filter(|(_, m)| m.url.origin() == *origin).map(|(i, _)| i).collect();
+        concerned.into_iter().for_each(|mirror| self.holds.clear_host_backoff(mirror));
+        if let State::Waiting(Wait { reason: Reason::Held(HeldBy::HostBackoff, held), .. }) = &self.state
+            && held == origin
+        {
+            self.state = State::Waiting(Wait::ready(now));
+        }
+    }
+
     /// After a session that made progress, or was stopped by somebody.
     pub(super) fn wait_to_resume(&mut self, now: Now) {
         self.wait(self.not_before_a_mirror_is_free(now.mono + RESUME_AFTER, Reason::Resuming, now), now);

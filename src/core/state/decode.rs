@@ -1,10 +1,12 @@
 //! From a `<file_info>` or `<file>` element to its record, with BOINC's leniencies: what is absent or malformed has its
 //! default.
 
+use std::sync::Arc;
+
 use super::scalar;
 use super::shape::url_direction;
 use super::tree::Element;
-use super::{OURS, backoff, dossier, words};
+use super::{OURS, backoff, dossier, options, sharing, words};
 use crate::core::backoff::Backoff;
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::pers_xfer::record::{
@@ -47,6 +49,9 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         dossier: ours.and_then(|o| o.child("dossier")).map(dossier::decode).unwrap_or_default(),
         history: ours.into_iter().flat_map(|o| o.all("failure")).map(past).collect(),
         finished: ours.and_then(|o| o.child("finished")).map(finished),
+        options: ours.and_then(|o| o.child("options")).map(|o| Arc::new(options::decode(o))).unwrap_or_default(),
+        owner: sharing::owner(ours),
+        wishes: sharing::wishes(ours),
     }
 }
 

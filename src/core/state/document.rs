@@ -11,9 +11,10 @@ use super::index::{self, Index};
 use super::node::Node;
 use super::shape::Shape;
 use super::tree::Element;
-use super::{FORMAT, OURS, decode, encode, scalar};
+use super::{FORMAT, OURS, decode, encode, scalar, sharing};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::sharing::OwnerId;
 
 /// A client state file.
 #[derive(Clone, Debug)]
@@ -181,6 +182,45 @@ impl Document {
         true
     }
 
+    /// Takes out the finished transfers beyond the newest `most`.
+    pub fn prune_finished(&mut self, most: usize) {
+        for id in self.index.outdated(most) {
+            self.remove(id);
+        }
+    }
+
+    /// The transfers in which somebody left a wish, in the order of the file. Cheap: nothing is parsed.
+    pub fn with_wishes(&self) -> impl Iterator<Item = XferId> {
+        self.holding(b"<wish>")
+    }
+
+    /// The transfers that go, or went, into a folder under a name of the server's. Cheap: nothing is parsed.
+    pub fn for_a_folder(&self) -> impl Iterator<Item = XferId> {
+        self.holding(b"<folder")
+    }
+
+    /// The transfers that are neither complete nor failed, or in which somebody left a wish, in the order of the file; and
+    /// perhaps others. Cheap: nothing is parsed.
+    pub fn perhaps_unfinished(&self) -> impl Iterator<Item = XferId> {
+        self.head.iter().filter_map(|part| match part {
+            Part::Transfer(id, raw) if !looks_over(raw) || holds(raw, b"<wish>") => Some(*id),
+            _ => None,
+        })
+    }
+
+    /// The process that runs a transfer, if that is alive.
+    pub fn owner(&self, id: XferId) -> Option<OwnerId> {
+        let raw = self.raw(self.index.slot(id)?)?;
+        sharing::owner(element(raw).child(OURS))
+    }
+
+    fn holding(&self, word: &'static [u8]) -> impl Iterator<Item = XferId> {
+        self.head.iter().filter_map(move |part| match part {
+            Part::Transfer(id, raw) if holds(raw, word) => Some(*id),
+            _ => None,
+        })
+    }
+
     /// The transfers that a user can mean by this word: a name, an absolute path, or an identity.
     pub fn find(&self, word: &str) -> Found {
         let mut slots: Vec<u32> = self.named(word).chain(self.with_path(Path::new(word))).collect();
@@ -277,6 +317,17 @@ impl Document {
         // A file of at most a gigabyte holds far fewer parts.
         u32::try_from(self.head.len()).unwrap_or(u32::MAX)
     }
+}
+
+/// A transfer that has failed or is complete, as we write it.
+fn looks_over(raw: &[u8]) -> bool {
+    let uploads = || holds(raw, b"<upload_url>") && !holds(raw, b"<uploaded/>");
+    holds(raw, b"<status>-") || holds(raw, b"<status>1</status>") && !uploads()
+}
+
+/// Does the text hold this word?
+fn holds(raw: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find(raw, word).is_some()
 }
 
 /// A node on a line of its own.

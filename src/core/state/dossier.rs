@@ -18,8 +18,6 @@ pub(super) fn encode(dossier: &Dossier) -> Option<Node> {
     nodes.extend(dossier.rival.as_ref().map(|rival| draft("rival", rival)));
     nodes.extend(dossier.origins.iter().map(origin_notes));
     nodes.extend(positive("changes", dossier.changes));
-    nodes.extend(dossier.shrunk.map(|(length, _)| Node::plain("shrunk", length)));
-    nodes.extend(dossier.shrunk.map(|(_, times)| Node::plain("shrunk_seen", times)));
     (!nodes.is_empty()).then(|| Node::parent("dossier", Shape::Dossier, nodes))
 }
 
@@ -30,7 +28,6 @@ pub(super) fn decode(element: &Element<'_>) -> Dossier {
         rival: element.child("rival").map(read_draft),
         origins: element.all("origin_notes").filter_map(read_origin_notes).collect(),
         changes: count(Some(element), "changes"),
-        shrunk: length(Some(element), "shrunk").map(|told| (told, count(Some(element), "shrunk_seen"))),
     }
 }
 

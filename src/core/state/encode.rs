@@ -4,7 +4,7 @@
 
 use super::node::Node;
 use super::shape::Shape;
-use super::{backoff, dossier, words};
+use super::{backoff, dossier, options, sharing, words};
 use crate::core::digest::Algorithm;
 use crate::core::pers_xfer::record::{Direction, Finished, MirrorRecord, Past, Record, Standing, Status};
 use crate::core::range::Length;
@@ -80,7 +80,6 @@ fn ours(record: &Record) -> Vec<Node> {
     }
     nodes.extend((record.progress_mark > Length::ZERO).then(|| Node::plain("progress_mark", record.progress_mark)));
     nodes.extend(positive("sessions", record.sessions));
-    nodes.extend((record.progress_mark > Length::ZERO).then(|| Node::plain("progress_mark", record.progress_mark)));
     nodes.extend(record.mirrors.iter().enumerate().filter_map(|(i, m)| mirror(i, m)));
     nodes.extend(backoff::element(&record.backoff));
     nodes.extend((record.patience_used > Delay::ZERO).then(|| Node::plain("patience_used", record.patience_used)));
@@ -88,6 +87,8 @@ fn ours(record: &Record) -> Vec<Node> {
     nodes.extend(dossier::encode(&record.dossier));
     nodes.extend(record.history.iter().map(failure));
     nodes.extend(record.finished.as_ref().map(finished));
+    nodes.extend(options::encode(&record.options));
+    nodes.extend(sharing::encode(record));
     nodes
 }
 

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::tree::Element;
-use super::{OURS, scalar};
+use super::{OURS, decode, scalar};
 use crate::core::pers_xfer::record::XferId;
+use crate::core::time::Epoch;
 
 /// What one transfer is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub(super) struct Keys {
     pub(super) name: u64,
     /// The hash of its path.
     pub(super) path: Option<u64>,
+    /// When it was finished, where it is one of ours that is.
+    pub(super) finished: Option<Epoch>,
 }
 
 /// Where in the document each transfer is.
@@ -29,6 +32,8 @@ pub(super) struct Index {
     ids: BTreeMap<XferId, u32>,
     names: BTreeSet<(u64, u32)>,
     paths: BTreeSet<(u64, u32)>,
+    /// Those that are finished, the oldest first.
+    finished: BTreeSet<(Epoch, XferId)>,
     /// For a name that was taken, the last number tried behind it.
     numbers: BTreeMap<u64, u32>,
 }
@@ -42,7 +47,15 @@ pub(super) fn keys(element: &Element<'_>, project: u32) -> Keys {
         derived: XferId(fnv(&[&project.to_be_bytes(), name.as_bytes()].concat())),
         name: hash_name(&name),
         path: ours.and_then(|o| o.child("path")).map(|e| hash_path(&scalar::path(e))),
+        finished: ours.filter(|_| is_done(element)).and_then(|o| decode::time(o.child("finished"), "time")),
     }
+}
+
+/// Is its status that of a finished transfer? One that begins anew keeps what it was.
+fn is_done(element: &Element<'_>) -> bool {
+    let upload = element.child("upload_url").is_some();
+    let status = element.child("status").and_then(|e| scalar::integer(&e.text()));
+    status == Some(1) && (!upload || scalar::flag(element.child("uploaded")))
 }
 
 /// The hash of a name.
@@ -86,6 +99,7 @@ impl Index {
         self.ids.insert(id, slot);
         self.names.insert((keys.name, slot));
         self.paths.extend(keys.path.map(|path| (path, slot)));
+        self.finished.extend(keys.finished.map(|at| (at, id)));
     }
 
     /// Takes a transfer out.
@@ -95,6 +109,15 @@ impl Index {
         if let Some(path) = keys.path {
             self.paths.remove(&(path, slot));
         }
+        if let Some(at) = keys.finished {
+            self.finished.remove(&(at, id));
+        }
+    }
+
+    /// The finished ones beyond the newest `most`, the oldest first.
+    pub(super) fn outdated(&self, most: usize) -> Vec<XferId> {
+        let beyond = self.finished.len().saturating_sub(most);
+        self.finished.iter().take(beyond).map(|(_, id)| *id).collect()
     }
 
     /// An identity that is free, from `wanted` on.

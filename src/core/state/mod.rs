@@ -16,10 +16,12 @@ mod encode;
 mod hosts;
 mod index;
 mod node;
+mod options;
 mod read;
 mod scalar;
 mod scan;
 mod shape;
+mod sharing;
 mod tree;
 mod words;
 

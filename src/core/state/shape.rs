@@ -1,7 +1,7 @@
 //! Which elements we know, where, and in which order they are written. Everything else is somebody else's and stays.
 
-use super::backoff;
 use super::tree::Element;
+use super::{backoff, options};
 use crate::core::pers_xfer::record::Direction;
 use crate::core::url::MirrorUrl;
 
@@ -34,6 +34,10 @@ pub(super) enum Shape {
     Failure,
     /// `<finished>`.
     Finished,
+    /// `<options>`.
+    Options,
+    /// `<wish>`.
+    Wish,
 }
 
 /// The six fields of BOINC's `<persistent_file_xfer>`, in its order.
@@ -71,7 +75,6 @@ const OURS: &[&str] = &[
     "last_bytes_xferred",
     "progress_mark",
     "sessions",
-    "progress_mark",
     "mirror",
     "backoff",
     "patience_used",
@@ -79,6 +82,9 @@ const OURS: &[&str] = &[
     "dossier",
     "failure",
     "finished",
+    "options",
+    "owner",
+    "wish",
 ];
 
 /// Elements of ours that hold a number: a malformed one is damage, for nobody else writes them.
@@ -89,7 +95,6 @@ const NUMBERS: &[&str] = &[
     "closed_until",
     "progress_mark",
     "sessions",
-    "progress_mark",
     "position",
     "missing_passes",
     "corrupt_fetches",
@@ -102,12 +107,16 @@ const NUMBERS: &[&str] = &[
     "last_modified",
     "date",
     "changes",
-    "shrunk",
-    "shrunk_seen",
     "time",
     "size",
     "mtime_ns",
-    "inode",
+    "min_delay",
+    "max_delay",
+    "give_up",
+    "retry_on",
+    "connect_timeout",
+    "first_byte_timeout",
+    "stall_timeout",
 ];
 
 impl Shape {
@@ -123,12 +132,14 @@ impl Shape {
                 &["position", "url", "refused", "served", "missing_passes", "corrupt_fetches", "not_before", "tried"]
             }
             Self::Backoff => backoff::ORDER,
-            Self::Dossier => &["part", "rival", "origin_notes", "changes", "shrunk", "shrunk_seen"],
+            Self::Dossier => &["part", "rival", "origin_notes", "changes"],
             Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"],
             Self::Validators => &["origin", "etag", "last_modified", "date"],
             Self::Origin => &["origin", "ranges", "if_range", "etags_lie"],
             Self::Failure => &["time", "url", "class", "held", "text"],
             Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode"],
+            Self::Options => options::ORDER,
+            Self::Wish => &["serial", "time", "what", "url"],
         }
     }
 
@@ -143,6 +154,8 @@ impl Shape {
             (Self::Ours, "dossier") => Some(Self::Dossier),
             (Self::Ours, "failure") => Some(Self::Failure),
             (Self::Ours, "finished") => Some(Self::Finished),
+            (Self::Ours, "options") => Some(Self::Options),
+            (Self::Ours, "wish") => Some(Self::Wish),
             (Self::Dossier, "part" | "rival") => Some(Self::Draft),
             (Self::Dossier, "origin_notes") => Some(Self::Origin),
             (Self::Draft, "validators") => Some(Self::Validators),
@@ -155,6 +168,7 @@ impl Shape {
         match self {
             Self::Mirror => Some("url"),
             Self::Host | Self::Validators | Self::Origin => Some("origin"),
+            Self::Wish => Some("serial"),
             _ => None,
         }
     }

@@ -13,6 +13,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, Outcome, Place, Timeouts};
+pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
 use crate::core::url::{MirrorUrl, Origin};
@@ -70,15 +71,6 @@ pub struct Terms {
     pub mtime: Mtime,
     /// How the part files are opened.
     pub spec: Spec,
-}
-
-/// The modification time of a finished file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mtime {
-    /// When it was written.
-    Local,
-    /// The server's Last-Modified.
-    Remote,
 }
 
 /// What the sessions of one lane share.

@@ -251,6 +251,6 @@ fn reset(stream: &TcpStream) {
 }
 
 /// A test that panics while it holds a lock must not hide its reason behind a second panic.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

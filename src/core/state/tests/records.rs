@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::option;
@@ -10,11 +11,15 @@ use proptest::prelude::*;
 
 use super::{document, sample, text_of};
 use crate::core::backoff::Backoff;
+use crate::core::backoff::Policy;
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, Joints, OriginNotes, Ranges};
+use crate::core::giveup::GiveUpFrom;
+use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::{
     Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
 };
+use crate::core::pers_xfer::sharing::{OwnerId, Wanted, Wish};
 use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::{Delay, Epoch};
@@ -170,14 +175,85 @@ fn status() -> BoxedStrategy<Status> {
     .boxed()
 }
 
+fn net() -> BoxedStrategy<NetOptions> {
+    let words = (option::of(text()), option::of(text()), option::of(text()), vec(text(), 0..3), vec(text(), 0..3));
+    let files = (option::of(path()), option::of(path()), option::of(path()), option::of(path()));
+    let family = prop::sample::select(vec![AddressFamily::Any, AddressFamily::V4, AddressFamily::V6]);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (words, files, flags, family, (delay(), delay(), delay()))
+        .prop_map(|(words, files, flags, family, times)| NetOptions {
+            headers: words.3,
+            user: words.0,
+            netrc: flags.0,
+            cookies: files.0,
+            user_agent: words.1,
+            proxy: words.2,
+            cacert: files.1,
+            cert: files.2,
+            key: files.3,
+            insecure: flags.1,
+            resolve: words.4,
+            family,
+            location_trusted: flags.2,
+            connect_timeout: times.0,
+            first_byte_timeout: times.1,
+            stall_timeout: times.2,
+        })
+        .boxed()
+}
+
+fn options() -> BoxedStrategy<Options> {
+    use prop::sample::select;
+    let policies = ["boinc", "boinc:exact", "boinc-7", "tor", "tor:base=6", "tor:spec:base=60", "ladder", "ranged"];
+    let bounds = (option::of(1_000_u64..9_000), option::of(9_000_u64..u64::MAX));
+    let policy = (select(policies.to_vec()), bounds).prop_map(|(name, (min, max))| {
+        let bounded = |policy: Policy| policy.with_bounds(min.map(Delay::from_micros), max.map(Delay::from_micros));
+        bounded(Policy::parse(name).expect("a policy")).expect("bounds that fit")
+    });
+    let ends = (
+        select(vec![Existing::Refuse, Existing::Overwrite, Existing::Keep]),
+        select(vec![FailedPart::Keep, FailedPart::Delete]),
+        select(vec![Mtime::Local, Mtime::Remote]),
+        select(vec![Evidence::None, Evidence::Overlap, Evidence::Validator, Evidence::Digest]),
+    );
+    let window = (delay(), select(vec![GiveUpFrom::LastProgress, GiveUpFrom::FirstRequest]), vec(400_u16..600, 0..3));
+    (ends, policy, window, prop_oneof![Just(NetOptions::default()), net()])
+        .prop_map(|(ends, policy, (give_up, give_up_from, retry_on), net)| Options {
+            existing: ends.0,
+            require: ends.3,
+            policy,
+            give_up,
+            give_up_from,
+            retry_on,
+            failed_part: ends.1,
+            mtime: ends.2,
+            net: Arc::new(net),
+        })
+        .boxed()
+}
+
+fn wish() -> BoxedStrategy<Wish> {
+    let what = prop_oneof![
+        prop::sample::select(vec![Wanted::Retry, Wanted::Suspend, Wanted::Resume, Wanted::Abort]),
+        vec(url(), 0..3).prop_map(Wanted::Mirrors),
+    ];
+    (any::<u64>(), time(), what).prop_map(|(serial, at, what)| Wish { serial, at, what }).boxed()
+}
+
+/// What is of no process but the one that reads: how it was asked for, who runs it, what others want.
+fn sharing() -> BoxedStrategy<(Arc<Options>, Option<OwnerId>, Vec<Wish>)> {
+    let options = prop_oneof![Just(Options::default()), options()].prop_map(Arc::new);
+    (options, option::of(any::<u64>().prop_map(OwnerId)), vec(wish(), 0..3)).boxed()
+}
+
 fn record() -> impl Strategy<Value = Record> {
     let direction = prop::sample::select(vec![Direction::Download, Direction::Upload]);
     let who = (any::<u64>(), text(), direction, option::of(path()), option::of(path()), vec(mirror(), 0..4));
     let what = (option::of(length()), option::of(length()), vec(digest(), 0..3), status(), dossier());
     let times = (boinc_time(), boinc_time(), delay(), delay(), option::of(time()));
     let counts = (any::<u32>(), 0_u32..100, length(), backoff(), length());
-    (who, what, times, counts, vec(past(), 0..4), option::of(finished())).prop_map(
-        |(who, what, times, counts, history, finished)| Record {
+    (who, what, times, counts, vec(past(), 0..4), option::of(finished()), sharing()).prop_map(
+        |(who, what, times, counts, history, finished, (options, owner, wishes))| Record {
             id: XferId(who.0),
             name: who.1,
             direction: who.2,
@@ -201,6 +277,9 @@ fn record() -> impl Strategy<Value = Record> {
             dossier: what.4,
             history,
             finished,
+            options,
+            owner,
+            wishes,
         },
     )
 }
@@ -263,4 +342,41 @@ fn a_queued_transfer_is_small() {
     let before = read.to_bytes().len();
     read.put(&super::queued(1, "a-file-of-some-name.tar.gz"));
     assert!(read.to_bytes().len() - before < 450);
+}
+
+#[test]
+fn only_the_newest_finished_ones_stay() {
+    let mut document = document(sample("fresh"));
+    for n in 1..=9_u64 {
+        let finished = Finished {
+            at: Epoch::from_secs(1_000 - n as i64),
+            evidence: Evidence::Length,
+            size: Length(1),
+            mtime_ns: 0,
+            inode: 1,
+        };
+        let status = if n == 5 { Status::Pending } else { Status::Done };
+        document.put(&Record { status, finished: Some(finished), ..super::queued(n, &format!("f{n}")) });
+    }
+    document.prune_finished(3);
+    let left = |document: &Document| document.transfers().map(|r| r.name).collect::<Vec<_>>();
+    assert_eq!(left(&document), ["f1", "f2", "f3", "f5"]);
+    let mut again = self::document(&text_of(&document));
+    again.prune_finished(1);
+    assert_eq!(left(&again), ["f1", "f5"]);
+}
+
+#[test]
+fn wishes_and_unfinished_ones_are_found_without_parsing() {
+    let mut document = document(sample("given_up"));
+    let pending = super::queued(1, "pending");
+    let wish = Wish { serial: 1, at: Epoch::ZERO, what: Wanted::Retry };
+    document.put(&pending);
+    let failed = document.transfers().find(|r| matches!(r.status, Status::Failed { .. })).expect("one");
+    assert_eq!(document.perhaps_unfinished().collect::<Vec<_>>(), [pending.id]);
+    assert_eq!(document.with_wishes().count(), 0);
+    document.put(&Record { wishes: vec![wish], owner: Some(OwnerId(9)), ..failed.clone() });
+    assert_eq!(document.with_wishes().collect::<Vec<_>>(), [failed.id]);
+    assert_eq!(document.perhaps_unfinished().collect::<Vec<_>>(), [failed.id, pending.id]);
+    assert_eq!((document.owner(failed.id), document.owner(pending.id)), (Some(OwnerId(9)), None));
 }

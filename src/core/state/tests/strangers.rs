@@ -29,7 +29,7 @@ fn a_changed_record_keeps_them_too() {
         "<weight>5</weight>",
         "<download_url>ipfs://example/image.iso</download_url>",
         "\n    <xml_signature>\n0a1b2c3d4e5f\n.\n    </xml_signature>",
-        "</id>\n        <wish>retry</wish>\n        <path>",
+        "</id>\n        <omen>retry</omen>\n        <path>",
         "<speed>1048576</speed>\n            <served/>",
         "<held>20971520</held>\n                <segments>\n                    <segment>0 20971520</segment>",
         "<status>503</status>",

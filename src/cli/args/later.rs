@@ -1,0 +1,57 @@
+//! What was typed for commands that act on the state file now, so that something is run later, or elsewhere.
+
+use clap::{Args, Subcommand};
+
+use crate::cli::args::{Download, Speed};
+use crate::cli::epilogue::RUN_EXAMPLES;
+
+/// Transfers that a word is for.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Chosen {
+    /// Names, paths or ids
+    #[arg(value_name = "NAME|PATH|ID", required_unless_present = "all")]
+    pub(crate) transfers: Vec<String>,
+    /// All transfers that it can concern
+    #[arg(long, conflicts_with = "transfers")]
+    pub(crate) all: bool,
+}
+
+/// `add`.
+#[derive(Args, Clone, Debug)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Add {
+    /// What to add.
+    #[command(subcommand)]
+    pub(crate) what: Addable,
+}
+
+/// What can be added.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Addable {
+    /// Enter downloads; the options are those of `persxfer download`
+    Download(Box<Download>),
+}
+
+/// `run`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct Run {
+    /// Go on when all is done, and wait for more; SIGTERM ends it with exit status 0
+    #[arg(long)]
+    pub(crate) forever: bool,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) speed: Speed,
+    /// Stop after so long, with the state saved and exit status 4
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<String>,
+    /// One session a mirror, and none before its time
+    #[arg(long, conflicts_with = "forever")]
+    pub(crate) once: bool,
+    /// Run CMD after each download that is complete: words, no shell; {path} and {name} are filled in
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_complete: Option<String>,
+    /// Run CMD after each download that failed for good, or for trouble on this machine
+    #[arg(long, value_name = "CMD")]
+    pub(crate) on_failure: Option<String>,
+}

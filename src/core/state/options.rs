@@ -1,0 +1,172 @@
+//! What a command said about a download, in the `<options>` element of its transfer. What has its default is left out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::decode::text;
+use super::node::Node;
+use super::scalar;
+use super::shape::Shape;
+use super::tree::Element;
+use crate::core::backoff::Policy;
+use crate::core::giveup::GiveUpFrom;
+use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
+use crate::core::pers_xfer::record::Evidence;
+use crate::core::time::Delay;
+
+/// The elements inside `<options>`, in order.
+pub(super) const ORDER: &[&str] = &[
+    "existing",
+    "require_evidence",
+    "retry_policy",
+    "min_delay",
+    "max_delay",
+    "give_up",
+    "give_up_from",
+    "retry_on",
+    "delete_partial",
+    "remote_time",
+    "header",
+    "user",
+    "netrc",
+    "cookies",
+    "user_agent",
+    "proxy",
+    "cacert",
+    "cert",
+    "key",
+    "insecure",
+    "resolve",
+    "address_family",
+    "location_trusted",
+    "connect_timeout",
+    "first_byte_timeout",
+    "stall_timeout",
+];
+
+/// The element; none where everything has its default.
+pub(super) fn encode(options: &Options) -> Option<Node> {
+    let mut nodes = patience(options);
+    nodes.extend(net(&options.net));
+    (!nodes.is_empty()).then(|| Node::parent("options", Shape::Options, nodes))
+}
+
+fn patience(options: &Options) -> Vec<Node> {
+    let default = Options::default();
+    let (min, max) = options.policy.given_bounds();
+    let mut nodes = Vec::new();
+    nodes.extend(match options.existing {
+        Existing::Refuse => None,
+        Existing::Overwrite => Some(Node::plain("existing", "overwrite")),
+        Existing::Keep => Some(Node::plain("existing", "keep")),
+    });
+    let require = options.require;
+    nodes.extend((require > Evidence::None).then(|| Node::plain("require_evidence", require.word())));
+    let policy = options.policy.to_string();
+    nodes.extend((policy != default.policy.to_string()).then(|| Node::text("retry_policy", &policy)));
+    nodes.extend(min.map(|min| Node::plain("min_delay", min)));
+    nodes.extend(max.map(|max| Node::plain("max_delay", max)));
+    nodes.extend(unlike("give_up", options.give_up, default.give_up));
+    let from_first = options.give_up_from == GiveUpFrom::FirstRequest;
+    nodes.extend(from_first.then(|| Node::plain("give_up_from", "first-request")));
+    nodes.extend(options.retry_on.iter().map(|code| Node::plain("retry_on", code)));
+    nodes.extend((options.failed_part == FailedPart::Delete).then(|| Node::flag("delete_partial")));
+    nodes.extend((options.mtime == Mtime::Remote).then(|| Node::flag("remote_time")));
+    nodes
+}
+
+fn net(net: &NetOptions) -> Vec<Node> {
+    let default = NetOptions::default();
+    let words = |name, text: &Option<String>| text.as_deref().map(|t| Node::text(name, t));
+    let file = |name, path: &Option<PathBuf>| path.as_deref().map(|p| Node::path(name, p));
+    let flag = |name, set: bool| set.then(|| Node::flag(name));
+    let mut nodes: Vec<Node> = net.headers.iter().map(|header| Node::text("header", header)).collect();
+    nodes.extend(words("user", &net.user));
+    nodes.extend(flag("netrc", net.netrc));
+    nodes.extend(file("cookies", &net.cookies));
+    nodes.extend(words("user_agent", &net.user_agent));
+    nodes.extend(words("proxy", &net.proxy));
+    nodes.extend(file("cacert", &net.cacert));
+    nodes.extend(file("cert", &net.cert));
+    nodes.extend(file("key", &net.key));
+    nodes.extend(flag("insecure", net.insecure));
+    nodes.extend(net.resolve.iter().map(|pin| Node::text("resolve", pin)));
+    nodes.extend(match net.family {
+        AddressFamily::Any => None,
+        AddressFamily::V4 => Some(Node::plain("address_family", 4)),
+        AddressFamily::V6 => Some(Node::plain("address_family", 6)),
+    });
+    nodes.extend(flag("location_trusted", net.location_trusted));
+    nodes.extend(unlike("connect_timeout", net.connect_timeout, default.connect_timeout));
+    nodes.extend(unlike("first_byte_timeout", net.first_byte_timeout, default.first_byte_timeout));
+    nodes.extend(unlike("stall_timeout", net.stall_timeout, default.stall_timeout));
+    nodes
+}
+
+fn unlike(name: &'static str, span: Delay, default: Delay) -> Option<Node> {
+    (span != default).then(|| Node::plain(name, span))
+}
+
+/// The options of an `<options>` element.
+pub(super) fn decode(element: &Element<'_>) -> Options {
+    let default = Options::default();
+    let is = |name: &str, word: &str| text(element, name).as_deref() == Some(word);
+    Options {
+        existing: match text(element, "existing").as_deref() {
+            Some("overwrite") => Existing::Overwrite,
+            Some("keep") => Existing::Keep,
+            _ => Existing::Refuse,
+        },
+        require: text(element, "require_evidence").and_then(|w| Evidence::from_word(&w)).unwrap_or(default.require),
+        policy: policy(element),
+        give_up: span(element, "give_up").unwrap_or(default.give_up),
+        give_up_from: if is("give_up_from", "first-request") { GiveUpFrom::FirstRequest } else { default.give_up_from },
+        retry_on: element.all("retry_on").filter_map(|e| e.text().parse().ok()).collect(),
+        failed_part: if flag(element, "delete_partial") { FailedPart::Delete } else { FailedPart::Keep },
+        mtime: if flag(element, "remote_time") { Mtime::Remote } else { Mtime::Local },
+        net: Arc::new(read_net(element)),
+    }
+}
+
+/// Bounds that do not fit together, or a policy of a later version, leave the policy's own, or the default.
+fn policy(element: &Element<'_>) -> Policy {
+    let named = text(element, "retry_policy").and_then(|t| Policy::parse(&t).ok()).unwrap_or_default();
+    let bounded = named.clone().with_bounds(span(element, "min_delay"), span(element, "max_delay"));
+    bounded.unwrap_or(named)
+}
+
+fn read_net(element: &Element<'_>) -> NetOptions {
+    let default = NetOptions::default();
+    let all = |name: &str| element.all(name).map(scalar::text).collect();
+    let file = |name: &str| element.child(name).map(scalar::path);
+    NetOptions {
+        headers: all("header"),
+        user: text(element, "user"),
+        netrc: flag(element, "netrc"),
+        cookies: file("cookies"),
+        user_agent: text(element, "user_agent"),
+        proxy: text(element, "proxy"),
+        cacert: file("cacert"),
+        cert: file("cert"),
+        key: file("key"),
+        insecure: flag(element, "insecure"),
+        resolve: all("resolve"),
+        family: match text(element, "address_family").as_deref() {
+            Some("4") => AddressFamily::V4,
+            Some("6") => AddressFamily::V6,
+            _ => AddressFamily::Any,
+        },
+        location_trusted: flag(element, "location_trusted"),
+        connect_timeout: span(element, "connect_timeout").unwrap_or(default.connect_timeout),
+        first_byte_timeout: span(element, "first_byte_timeout").unwrap_or(default.first_byte_timeout),
+        stall_timeout: span(element, "stall_timeout").unwrap_or(default.stall_timeout),
+    }
+}
+
+fn flag(element: &Element<'_>, name: &str) -> bool {
+    scalar::flag(element.child(name))
+}
+
+fn span(element: &Element<'_>, name: &str) -> Option<Delay> {
+    element.child(name).and_then(|e| scalar::span(&e.text()))
+}

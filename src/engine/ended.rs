@@ -1,0 +1,90 @@
+//! How a transfer ended, as far as this run goes.
+
+use crate::core::failure::LocalFault;
+use crate::core::pers_xfer::record::{Evidence, Record, Status};
+use crate::core::range::Length;
+use crate::core::url::MirrorUrl;
+use crate::core::verdict::Class;
+use crate::engine::claims::{Loss, place};
+use crate::engine::transfer::{Asked, Transfer};
+use crate::engine::{Ending, Report};
+
+/// Why nothing more is done for a transfer in this run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It is done, or failed for good.
+    Over,
+    /// Its machine rests: its time has not come, or this machine is in trouble.
+    Rests(Option<LocalFault>),
+    /// A person suspended it.
+    Suspended,
+    /// The run was told to stop.
+    Interrupted,
+    /// The run's time is up.
+    OutOfTime,
+    /// It is not ours.
+    Lost(Loss),
+}
+
+impl Transfer {
+    /// How it ended.
+    pub(super) fn report(&self, why: &Why) -> Option<Report> {
+        let record = self.record();
+        let held = if record.status == Status::Done { record.nbytes.unwrap_or(self.held) } else { self.held };
+        Some(Report { held, received: self.received, ..report(record, self.ending(why))? })
+    }
+
+    fn ending(&self, why: &Why) -> Ending {
+        let unchanged = self.asked == Asked::Unchanged;
+        match ending(self.record(), why) {
+            Ending::Complete { evidence } if unchanged => Ending::Unchanged { evidence },
+            other => other,
+        }
+    }
+}
+
+/// The report of a record; `None` where it has no URL.
+pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
+    Some(Report {
+        id: record.id,
+        name: record.name.clone(),
+        url: first_url(record)?.clone(),
+        path: record.path.clone(),
+        total: record.nbytes,
+        held: record.dossier.part.held,
+        received: Length::ZERO,
+        ending,
+    })
+}
+
+/// How a record stands.
+pub(super) fn ending(record: &Record, why: &Why) -> Ending {
+    match (&record.status, why) {
+        (_, Why::Lost(Loss::InUse(fault))) => Ending::Local(fault.clone()),
+        (_, Why::Lost(Loss::Forgotten)) => {
+            Ending::Stopped { next: None, why: "its record was taken out of the state file".to_owned() }
+        }
+        (Status::Done, _) => {
+            Ending::Complete { evidence: record.finished.as_ref().map_or(Evidence::None, |f| f.evidence) }
+        }
+        (Status::Failed { message, .. }, _) => {
+            Ending::Failed { class: record.failed_class().unwrap_or(Class::Unsupported), message: message.clone() }
+        }
+        (_, Why::Rests(Some(fault))) => Ending::Local(fault.clone()),
+        _ => Ending::Stopped { next: record.next_request_time, why: why_stopped(record, why) },
+    }
+}
+
+fn why_stopped(record: &Record, why: &Why) -> String {
+    match (why, record.history.last()) {
+        (Why::Interrupted, _) => "interrupted".to_owned(),
+        (Why::OutOfTime, _) => "the time of this run is up (--max-time)".to_owned(),
+        (Why::Suspended, _) => format!("suspended; `persxfer resume {}` lets it go on", place(record)),
+        (_, Some(past)) => past.text.clone(),
+        (_, None) => "its time has not come".to_owned(),
+    }
+}
+
+fn first_url(record: &Record) -> Option<&MirrorUrl> {
+    record.mirrors.first().map(|m| &m.url)
+}

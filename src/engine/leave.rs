@@ -1,0 +1,54 @@
+//! The end of a run: sessions are told to end, what they hold is written, everything is nobody's.
+
+use std::collections::BTreeMap;
+
+use crate::core::pers_xfer::record::XferId;
+use crate::core::pers_xfer::{Event, Urgency};
+use crate::core::time::Delay;
+use crate::engine::EngineError;
+use crate::engine::claims::Keep;
+use crate::engine::supervisor::{Supervisor, sleep_until};
+
+/// After a wish to stop, sessions have so long to write out what they hold.
+const DRAIN: Delay = Delay::from_millis(1_500);
+
+impl Supervisor<'_> {
+    /// Tells every session to end, and waits a moment for what they hold.
+    pub(super) async fn drain(&mut self) {
+        let now = self.clock.now();
+        let until = now.mono + DRAIN;
+        let ids: Vec<XferId> = self.transfers.keys().copied().collect();
+        for id in ids {
+            if let Some(running) = self.transfers.get(&id).and_then(|t| t.running.as_ref()) {
+                running.stop.cancel();
+            }
+            self.handle(id, Event::Paused, now);
+        }
+        while self.slots.running() > 0 {
+            let now = self.clock.now().mono;
+            if now >= until {
+                break;
+            }
+            tokio::select! {
+                mail = self.mailbox.recv() => self.receive(mail),
+                () = sleep_until(Some(until), now) => {}
+            }
+        }
+    }
+
+    /// Everything that is not over is stored as it stands, and is nobody's from then on.
+    pub(super) fn leave(&mut self) -> Result<(), EngineError> {
+        let now = self.clock.now();
+        for transfer in self.transfers.values().filter(|t| t.is_to_be_stored()) {
+            self.persist.mark(transfer.id(), Urgency::Now, now.mono);
+        }
+        self.save(Keep::Free, &BTreeMap::new())?;
+        let why = self.why().clone();
+        let left = std::mem::take(&mut self.transfers);
+        for (id, mut transfer) in left {
+            transfer.let_go();
+            self.ended.extend(transfer.report(&why).map(|report| (id, report)));
+        }
+        Ok(())
+    }
+}

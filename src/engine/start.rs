@@ -1,0 +1,243 @@
+//! The start of things: a transfer is taken up, waits for a slot, and gets its session.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::core::failure::LocalFault;
+use crate::core::hosts::Gate;
+use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
+use crate::core::time::Now;
+use crate::core::url::Origin;
+use crate::engine::admit::{self, Admission, Entry};
+use crate::engine::hosts::key_of;
+use crate::engine::slots::Queue;
+use crate::engine::supervisor::{Mail, Supervisor};
+use crate::engine::transfer::{Answered, Running, Transfer};
+use crate::engine::way::Way;
+use crate::engine::{EngineError, Notice};
+use crate::io::driver::{self, Hands};
+use crate::io::lane::TaskEnd;
+use crate::io::part::Clobber;
+
+/// What became of a slot that was given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Slot {
+    /// A session runs in it.
+    Taken,
+    /// It is free again.
+    Back,
+}
+
+impl Supervisor<'_> {
+    /// Says that a transfer was taken up.
+    pub(super) fn accept(&mut self, record: &Record) {
+        let notice = Notice::Accepted {
+            id: record.id,
+            name: record.name.clone(),
+            path: record.path.clone(),
+            held: record.dossier.part.held,
+            total: record.nbytes,
+        };
+        (self.notices)(notice);
+    }
+
+    /// Takes up a transfer that was admitted. One that is about to start may be stored as `urgency` says; one that has to
+    /// wait says at once whose it is.
+    pub(super) fn take_up(&mut self, entry: Entry, urgency: Urgency) -> Result<(), EngineError> {
+        let first = if entry.failed_before { Event::Retry } else { Event::Wake };
+        let (id, asks_only) = (entry.record.id, entry.revalidate.is_some());
+        let way = self.ways.of(&entry.record.options.net)?;
+        let now = self.clock.now();
+        self.make(entry, way, now);
+        self.handle(id, first, now);
+        let starts = self.transfers.get(&id).is_some_and(|t| t.wanted.is_some() && t.record().path.is_some());
+        if !asks_only {
+            self.persist.mark(id, if starts { urgency } else { Urgency::Now }, now.mono);
+        }
+        Ok(())
+    }
+
+    /// Takes up a record that is ours already, as it stands in the state.
+    pub(super) fn take_up_record(&mut self, record: Record, now: Now) {
+        let Some(job) = admit::job_of(&record) else { return };
+        let way = match self.ways.of(&record.options.net) {
+            Ok(way) => way,
+            Err(error) => return self.end_unusable(&record, &error),
+        };
+        let id = record.id;
+        match admit::admit(&job, Some(record.clone()), || record.clone()) {
+            Admission::Run(entry) => self.make(*entry, way, now),
+            Admission::Done { record: done, evidence } => {
+                return self.end_done(admit::kept(done.map_or(record, |r| *r), evidence, now));
+            }
+            Admission::Refused(fault) => {
+                let entry = Entry { record, revalidate: None, clobber: Clobber::Refuse, failed_before: false };
+                self.make(entry, way, now);
+                if let Some(transfer) = self.transfers.get_mut(&id) {
+                    transfer.blocked = Some(fault);
+                }
+            }
+        }
+        self.handle(id, Event::Wake, now);
+    }
+
+    fn make(&mut self, entry: Entry, way: Arc<Way>, now: Now) {
+        let rules = self.rules(&entry.record);
+        let machine = PersFileXfer::from_record(entry.record, rules, now);
+        let mut transfer = Transfer::new(machine, way, entry.clobber);
+        transfer.revalidate = entry.revalidate;
+        self.transfers.insert(transfer.id(), transfer);
+    }
+
+    fn rules(&self, record: &Record) -> Rules {
+        let on_local_fault = if self.service.is_some() { OnLocalFault::TryAgain } else { OnLocalFault::Rest };
+        Rules { rounds: self.settings.rounds, on_local_fault, ..Rules::of(&record.options) }
+    }
+
+    /// A record of ours that is new: it gets its machine when it gets its slot.
+    pub(super) fn put_in_line(&mut self, record: &Record) {
+        let Some(first) = record.mirrors.first().map(|m| m.url.origin()) else { return };
+        let bound = record.mirrors.iter().all(|m| m.url.origin() == first);
+        self.fresh.insert(record.id);
+        self.slots.wait(&first, record.id, if bound { Queue::Bound } else { Queue::Movable });
+    }
+
+    /// The machine wishes for a session with this mirror.
+    pub(super) fn queue(&mut self, id: XferId, mirror: usize) {
+        let host = self.transfers.get(&id).and_then(|t| t.url(mirror)).map(crate::core::url::MirrorUrl::origin);
+        if let Some(host) = host
+            && self.getting_its_slot != Some(id)
+        {
+            self.slots.wait(&host, id, Queue::Movable);
+        }
+    }
+
+    /// Starts what waits for a slot, in order, as far as slots and hosts allow.
+    pub(super) fn start_queued(&mut self) {
+        while let Some((host, id, queue)) = self.slots.next() {
+            let now = self.clock.now();
+            let slot = if self.fresh.contains(&id) {
+                self.start_fresh(&host, id, queue, now)
+            } else {
+                self.start(&host, id, now)
+            };
+            if slot == Slot::Back {
+                self.slots.free(&host);
+            }
+        }
+    }
+
+    /// A new one gets its machine, unless it would only learn from it that its host is closed.
+    fn start_fresh(&mut self, host: &Origin, id: XferId, queue: Queue, now: Now) -> Slot {
+        if let (Queue::Bound, Some((until, _))) = (queue, self.hosts.closed(&key_of(host), now)) {
+            self.slots.shut(host, until, id);
+            return Slot::Back;
+        }
+        self.fresh.remove(&id);
+        let Some(record) = self.seen.get(id) else { return Slot::Back };
+        self.getting_its_slot = Some(id);
+        self.take_up_record(record, now);
+        self.getting_its_slot = None;
+        let wanted = self.transfers.get(&id).and_then(|t| t.wanted);
+        let slot = self.start(host, id, now);
+        // It may want another host, or wait for something: then it is in no line yet.
+        let still = self.transfers.get(&id).filter(|t| t.running.is_none()).and_then(|t| t.wanted);
+        if let Some((mirror, _)) = still.filter(|still| wanted.is_some_and(|w| w.0 == still.0)) {
+            self.queue(id, mirror);
+        }
+        slot
+    }
+
+    /// Starts the session wished for.
+    fn start(&mut self, host: &Origin, id: XferId, now: Now) -> Slot {
+        let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
+        let Some((mirror, freshness)) = transfer.wanted else { return Slot::Back };
+        // It has changed its mind since it came into this line, and stands in another one.
+        if transfer.lost.is_some() || transfer.url(mirror).is_none_or(|url| url.origin() != *host) {
+            return Slot::Back;
+        }
+        if transfer.blocked.is_some()
+            && let Err(fault) = self.look_again(id)
+        {
+            self.unwish(id);
+            self.handle(id, Event::Local(fault), now);
+            return Slot::Back;
+        }
+        let key = key_of(host);
+        if let Gate::Closed { until, .. } = self.hosts.gate(&key, now) {
+            self.unwish(id);
+            self.waiting_for.entry(host.clone()).or_default().insert(id);
+            self.handle(id, Event::HostClosed { until }, now);
+            return Slot::Back;
+        }
+        self.unwish(id);
+        let sync = self.settings.sync;
+        let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
+        transfer.said = None;
+        let Some(orders) = transfer.orders(mirror, freshness, sync) else { return Slot::Back };
+        let stop = CancellationToken::new();
+        let way = Arc::clone(&transfer.way);
+        transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), answered: Answered::NotYet });
+        self.handle(id, Event::Began, now);
+        self.announce(id, mirror);
+        self.spawn(id, orders, way, stop);
+        Slot::Taken
+    }
+
+    fn unwish(&mut self, id: XferId) {
+        if let Some(transfer) = self.transfers.get_mut(&id) {
+            transfer.wanted = None;
+        }
+    }
+
+    /// Does what stood in the way of a transfer still stand there?
+    fn look_again(&mut self, id: XferId) -> Result<(), LocalFault> {
+        let Some(transfer) = self.transfers.get_mut(&id) else { return Ok(()) };
+        let record = transfer.record().clone();
+        let Some(job) = admit::job_of(&record) else { return Ok(()) };
+        match admit::admit(&job, Some(record.clone()), || record) {
+            Admission::Refused(fault) => return Err(fault),
+            Admission::Run(entry) => (transfer.clobber, transfer.revalidate) = (entry.clobber, entry.revalidate),
+            Admission::Done { .. } => {}
+        }
+        transfer.blocked = None;
+        Ok(())
+    }
+
+    fn announce(&mut self, id: XferId, mirror: usize) {
+        let Some(transfer) = self.transfers.get(&id) else { return };
+        let record = transfer.record();
+        let Some(url) = transfer.url(mirror).cloned() else { return };
+        let (number, held) = (record.sessions, record.dossier.part.held);
+        let mirror = (mirror + 1, record.mirrors.len());
+        (self.notices)(Notice::Session { id, number, url, mirror, held });
+    }
+
+    fn spawn(&mut self, id: XferId, orders: driver::Orders, way: Arc<Way>, stop: CancellationToken) {
+        let outbox = self.mailbox.outbox.clone();
+        let (clock, throttle) = (self.clock.clone(), self.throttle.clone());
+        let seed = rand::RngExt::random(&mut *self.rng);
+        let post = outbox.clone();
+        let task = self.lanes.spawn(move |clients| {
+            let (credentials, user_agent) = (way.credentials.clone(), way.user_agent.clone());
+            let hands = Hands { client: clients.of(&way), credentials, user_agent, throttle, clock, seed };
+            let tell_box = outbox.clone();
+            // The loop outlives its sessions, or nobody is interested any more.
+            let tell = Box::new(move |tell| drop(tell_box.send((id, Mail::Tell(tell)))));
+            async move {
+                let closed = driver::run(orders, hands, tell, stop).await;
+                drop(outbox.send((id, Mail::Closed(Box::new(closed)))));
+            }
+        });
+        match task {
+            Ok(task) => drop(tokio::task::spawn_local(async move {
+                if let TaskEnd::Panicked(message) = task.await {
+                    drop(post.send((id, Mail::Panicked(message))));
+                }
+            })),
+            Err(fault) => drop(post.send((id, Mail::Panicked(fault.to_string())))),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Ways: how the requests of a transfer travel, and what they carry, made from its stored options. Transfers with the same
+//! options share one way, and each lane has one client a way.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::core::cookies;
+use crate::core::netrc;
+use crate::core::pers_xfer::options::{AddressFamily, NetOptions};
+use crate::core::printable::plain_error;
+use crate::core::proxy::{ProxyRules, ProxyUrl};
+use crate::engine::{EngineError, Timeouts};
+use crate::io::transport::{
+    Client, Cookies, Credentials, Family, Identity, LocationTrust, Login, NetSettings, Netrc, Pin, Roots, USER_AGENT,
+    UserHeader, Verify,
+};
+
+/// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
+const STALL_RATE: u64 = 10;
+
+/// One way to servers.
+#[derive(Debug)]
+pub(super) struct Way {
+    number: usize,
+    client: Client,
+    pub(super) credentials: Credentials,
+    pub(super) user_agent: String,
+    pub(super) timeouts: Timeouts,
+}
+
+/// All ways of a run.
+#[derive(Debug, Default)]
+pub(super) struct Ways(BTreeMap<Arc<NetOptions>, Arc<Way>>);
+
+/// The clients of one lane.
+#[derive(Debug, Default)]
+pub(super) struct LaneClients(RefCell<BTreeMap<usize, Client>>);
+
+impl Ways {
+    /// The way of these options.
+    ///
+    /// # Errors
+    /// What in them cannot be used, or no longer: a file that is gone.
+    pub(super) fn of(&mut self, options: &Arc<NetOptions>) -> Result<Arc<Way>, EngineError> {
+        if let Some(way) = self.0.get(options) {
+            return Ok(Arc::clone(way));
+        }
+        let (settings, credentials) = network(options).map_err(EngineError::Options)?;
+        let way = Arc::new(Way {
+            number: self.0.len(),
+            client: Client::new(&settings)?,
+            credentials,
+            user_agent: settings.user_agent,
+            timeouts: timeouts(options),
+        });
+        self.0.insert(Arc::clone(options), Arc::clone(&way));
+        Ok(way)
+    }
+}
+
+impl LaneClients {
+    /// This lane's client for a way.
+    pub(super) fn of(&self, way: &Way) -> Client {
+        self.0.borrow_mut().entry(way.number).or_insert_with(|| way.client.with_own_pool()).clone()
+    }
+}
+
+fn timeouts(options: &NetOptions) -> Timeouts {
+    Timeouts { first_byte: options.first_byte_timeout, stall: options.stall_timeout, stall_rate: STALL_RATE }
+}
+
+/// What the transport needs, from options; reads the cookie and netrc files, and the proxies of the environment.
+///
+/// # Errors
+/// What cannot be used, in one line that names the option and no secret.
+pub fn network(options: &NetOptions) -> Result<(NetSettings, Credentials), String> {
+    let settings = NetSettings {
+        user_agent: options.user_agent.clone().unwrap_or_else(|| USER_AGENT.to_owned()),
+        connect_timeout: options.connect_timeout,
+        proxies: proxies(options.proxy.as_deref())?,
+        roots: Roots::choose(options.cacert.clone(), variable),
+        verify: if options.insecure { Verify::Nothing } else { Verify::Certificates },
+        identity: identity(options)?,
+        pins: options
+            .resolve
+            .iter()
+            .map(|text| Pin::parse(text).map_err(|e| e.to_string()))
+            .collect::<Result<_, _>>()?,
+        family: match options.family {
+            AddressFamily::Any => Family::Any,
+            AddressFamily::V4 => Family::V4,
+            AddressFamily::V6 => Family::V6,
+        },
+    };
+    Ok((settings, credentials(options)?))
+}
+
+fn credentials(options: &NetOptions) -> Result<Credentials, String> {
+    let header = |text: &String| UserHeader::parse(text).map_err(|e| format!("--header: {e}"));
+    Ok(Credentials {
+        headers: options.headers.iter().map(header).collect::<Result<_, _>>()?,
+        login: options.user.as_deref().map(login).transpose()?,
+        netrc: if options.netrc { read_netrc()? } else { None },
+        cookies: options.cookies.as_deref().map(read_cookies).transpose()?,
+        location: if options.location_trusted { LocationTrust::All } else { LocationTrust::None },
+    })
+}
+
+fn login(text: &str) -> Result<Login, String> {
+    let missing = || "--user: the password is missing; write USER:PASSWORD, or use --netrc".to_owned();
+    let (user, password) = text.split_once(':').ok_or_else(missing)?;
+    Ok(Login { user: user.to_owned(), password: password.to_owned() })
+}
+
+/// An environment variable that is text.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn proxies(given: Option<&str>) -> Result<ProxyRules, String> {
+    let Some(given) = given else { return ProxyRules::from_env(variable).map_err(|e| e.to_string()) };
+    // The text may hold a password, so it is not repeated.
+    let proxy = ProxyUrl::parse(given, "--proxy").map_err(|e| format!("--proxy: {}", e.why))?;
+    Ok(ProxyRules::all(proxy, ProxyRules::no_proxy_of(variable).as_deref()))
+}
+
+fn identity(options: &NetOptions) -> Result<Option<Identity>, String> {
+    match (&options.cert, &options.key) {
+        (Some(cert), key) => Ok(Some(Identity { cert: cert.clone(), key: key.clone() })),
+        (None, Some(_)) => Err("--key: the certificate is missing; give --cert FILE too".to_owned()),
+        (None, None) => Ok(None),
+    }
+}
+
+/// `NETRC`, else `.netrc` in the home folder; none at all is no mistake, as with curl.
+fn read_netrc() -> Result<Option<Netrc>, String> {
+    let named = variable("NETRC").filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || variable("HOME").map(|home| Path::new(&home).join(".netrc"));
+    let Some(path) = named.or_else(home) else { return Ok(None) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(format!("--netrc: cannot read {}: {}", path.display(), plain_error(&e))),
+    };
+    let netrc = netrc::Netrc::parse(&text).map_err(|e| format!("--netrc: {}: {e}", path.display()))?;
+    Ok(Some(Netrc::new(move |host, user| {
+        let (login, password) = netrc.lookup(host)?;
+        let fits = user.is_none_or(|user| user == login);
+        fits.then(|| Login { user: login.to_owned(), password: password.to_owned() })
+    })))
+}
+
+fn read_cookies(path: &Path) -> Result<Cookies, String> {
+    let bytes =
+        std::fs::read(path).map_err(|e| format!("--cookies: cannot read {}: {}", path.display(), plain_error(&e)))?;
+    let jar = cookies::Cookies::parse(&String::from_utf8_lossy(&bytes));
+    Ok(Cookies::new(move |url, now| jar.header_for(url, now)))
+}

@@ -1,0 +1,158 @@
+//! A word to transfers: `retry`, `suspend`, `resume`, `abort`, of what another process runs and of what nobody runs.
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+
+mod support;
+
+use rustix::process::Signal;
+use support::{End, Reply, Rig, Served, World, eventually, ms, noise};
+
+const MB: usize = 1 << 20;
+
+fn status(w: &World) -> String {
+    w.list(&["--all"]).first().map(|t| t["status"].as_str().unwrap().to_owned()).unwrap_or_default()
+}
+
+/// Every wish was obeyed and taken out.
+fn obeyed(w: &World) -> bool {
+    !w.state_text().contains("<wish>")
+}
+
+#[test]
+fn a_running_transfer_is_suspended_and_resumed() {
+    let (w, data) = (World::new(), noise(320, 3 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| if a.n == 0 { served.reply(a).pace(64 << 10, ms(60)) } else { served.reply(a) });
+    let run = w.download(&rig.url("/f")).start();
+    eventually("it runs", || rig.sent() > 300_000 && w.list(&[]).len() == 1);
+    w.px(["suspend", "out.bin"]).run().exits(0).says(&["was told to suspend", &run.pid().to_string()]);
+    eventually("it is suspended", || status(&w) == "suspended" && obeyed(&w));
+    let (asked, sent) = (rig.count(), rig.sent());
+    std::thread::sleep(ms(300));
+    assert_eq!((rig.count(), rig.sent() - sent < 200_000), (asked, true), "it still runs");
+    w.download(&rig.url("/f")).run().exits(5).says(&["in use by process"]);
+    w.px(["resume", "out.bin"]).run().exits(0);
+    run.end().exits(0);
+    w.holds(&data);
+    assert!(obeyed(&w) && rig.resumed(1, 100_000), "{:?}", rig.froms());
+}
+
+#[test]
+fn a_waiting_transfer_is_retried_once() {
+    let (w, data) = (World::new(), noise(321, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| if a.n < 2 { Reply::status(503) } else { served.reply(a) });
+    let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+    eventually("it waits", || rig.count() == 1 && w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    w.px(["retry", "out.bin"]).run().exits(0);
+    eventually("it was tried, and waits again", || w.list(&[])[0]["num_retries"] == 2 && obeyed(&w));
+    std::thread::sleep(ms(1_300));
+    assert_eq!(rig.count(), 2, "one wish is one try");
+    w.px(["retry", "--all"]).run().exits(0);
+    run.end().exits(0);
+    w.holds(&data);
+    assert_eq!(rig.count(), 3);
+}
+
+#[test]
+fn a_running_transfer_is_aborted() {
+    let (w, data) = (World::new(), noise(322, 3 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(64 << 10, ms(60)));
+    let run = w.download(&rig.url("/f")).start();
+    eventually("it runs", || rig.sent() > 300_000 && w.list(&[]).len() == 1);
+    w.px(["abort", w.out.to_str().unwrap()]).run().exits(0);
+    run.end().exits(3).says(&["aborted"]);
+    assert_eq!(w.list(&[])[0]["error_code"], -197);
+    assert!(obeyed(&w) && w.part().exists(), "the part stays until it is forgotten");
+    w.holds_nothing();
+    w.px(["state", "forget", "out.bin"]).run().exits(0);
+    assert!(w.leftovers().is_empty());
+}
+
+#[test]
+fn one_that_waits_in_line_hears_too() {
+    let w = World::new();
+    let rig = Rig::start(|a| Served::new(&noise(323, 90_000)).reply(a).late(ms(60_000)));
+    let folder = w.folder("in");
+    let mut px = w.download(&rig.url("/0")).dir(&folder).args(&["-j", "1"]);
+    for n in 1..9 {
+        px = px.url(&rig.url(&format!("/{n}")));
+    }
+    let run = px.start();
+    eventually("all are entered", || w.list(&[]).len() == 9);
+    w.px(["abort", "7", "8"]).run().exits(0);
+    let failed = || w.list(&[]).iter().filter(|t| t["error_code"] == -197).count();
+    eventually("both are aborted", || failed() == 2 && obeyed(&w));
+    run.signal(Signal::INT);
+    run.end().exits(130);
+    assert_eq!((failed(), w.list(&[]).len()), (2, 9));
+}
+
+#[test]
+fn what_nobody_runs_changes_at_once() {
+    let (w, data) = (World::new(), noise(324, 2 * MB));
+    let served = Served::new(&data);
+    let cut = served.clone();
+    let rig = Rig::start(move |a| if a.n == 0 { cut.reply(a).cut(MB, End::Close) } else { Reply::status(503) });
+    w.download(&rig.url("/f")).patient().arg("--once").run().exits(4);
+    w.px(["suspend", "out.bin"]).run().exits(0).says(&["suspended"]);
+    assert_eq!(status(&w), "suspended");
+    w.px(["suspend", "out.bin"]).run().exits(0).says(&["suspended already"]);
+    w.px(["run"]).run().exits(0);
+    assert_eq!(rig.count(), 1, "what is suspended is not run");
+    w.px(["resume", "--all"]).run().exits(0).says(&["resumed"]);
+    assert_eq!(status(&w), "pending");
+    w.px(["abort", "out.bin"]).run().exits(0).says(&["aborted"]);
+    assert_eq!(w.list(&[])[0]["error_code"], -197);
+    assert!(w.part().exists());
+    w.px(["abort", "out.bin"]).run().exits(0).says(&["has failed already"]);
+    w.px(["retry", "out.bin"]).run().exits(0);
+    let t = &w.list(&[])[0];
+    assert_eq!((&t["status"], &t["num_retries"]), (&"pending".into(), &0.into()));
+    rig.now(move |a| served.reply(a));
+    w.px(["run"]).run().exits(0);
+    w.holds(&data);
+    assert!(rig.resumed(1, 500_000), "the bytes held were not used");
+    w.px(["retry", "out.bin"]).run().exits(0).says(&["complete already"]);
+    assert_eq!(status(&w), "done");
+    w.px(["suspend", "--all"]).run().exits(0).says(&["no transfer to suspend"]);
+}
+
+#[test]
+fn names_that_are_not_one_transfer_are_wrong_use() {
+    let w = World::new();
+    let rig = Rig::start(|_| Reply::status(503));
+    for folder in ["a", "b"] {
+        let folder = w.folder(folder);
+        w.px(["add", "download", &rig.url("/same.bin"), "--dir"]).arg(folder).run().exits(0);
+    }
+    w.px(["abort", "nothing-of-that-name"]).run().exits(2).says(&["nothing-of-that-name"]);
+    w.px(["abort"]).run().exits(2);
+    w.px(["abort", "--all", "same.bin"]).run().exits(2);
+    let ids: Vec<String> = w.list(&[]).iter().map(|t| t["id"].as_str().unwrap().to_owned()).collect();
+    w.px(["abort", "same.bin~2", "nothing"]).run().exits(2);
+    assert!(w.list(&[]).iter().all(|t| t["status"] == "pending"), "none was aborted");
+    w.px(["suspend", "a/same.bin"]).run().exits(0);
+    w.px(["abort", &ids[1]]).run().exits(0);
+    let statuses: Vec<String> = w.list(&[]).iter().map(|t| t["status"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(statuses, ["suspended", "failed"]);
+    assert_eq!(rig.count(), 0);
+}
+
+#[test]
+fn a_wish_to_one_that_died_is_obeyed_by_the_next() {
+    let (w, data) = (World::new(), noise(325, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(|_| Reply::status(503));
+    let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+    eventually("it waits", || rig.count() == 1 && w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    // It cannot hear: a stopped process lives.
+    run.signal(Signal::STOP);
+    w.px(["retry", "out.bin"]).run().exits(0).says(&["was told to retry"]);
+    assert!(!obeyed(&w));
+    drop(run);
+    rig.now(move |a| served.reply(a));
+    w.px(["run"]).run().exits(0);
+    w.holds(&data);
+    assert!(obeyed(&w));
+}
