@@ -146,6 +146,16 @@ impl FileXfer {
             None if !told && at < open.receive.compare_until => return self.short(at, self.draft().held),
             _ => {}
         }
+        if open.head.length().is_none()
+            && let Some(failure) = self.doubt_of_length(at.as_length(), &open.head, open.sameness)
+        {
+            if self.place == Place::Rival {
+                self.dossier.rival = None;
+                self.place = Place::Part;
+                self.ops.push(FileOp::DropRival);
+            }
+            return self.fail(failure);
+        }
         if at < open.receive.compare_until {
             if self.is_odd(&open.origin) {
                 return self.fail(Failure::OddMirror { at });

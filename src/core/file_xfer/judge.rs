@@ -38,7 +38,7 @@ impl FileXfer {
         }
         self.place = self.place_for(&head, &origin);
         let sameness = self.sameness(self.draft(), &head, &origin);
-        if let Some(failure) = self.doubt_of_length(&head, sameness) {
+        if let Some(failure) = head.length().and_then(|told| self.doubt_of_length(told, &head, sameness)) {
             return self.fail(failure);
         }
         if self.asking.range.is_some() && self.ask_otherwise(sameness, &origin) {
@@ -236,11 +236,10 @@ impl FileXfer {
         (size > limit).then_some(Failure::TooLarge { size, limit })
     }
 
-    /// Does the length of a 200 speak against it? One validator names one length; and less than was known, with nothing
+    /// Does the length of a 200, told or come to, speak against it? One validator names one length; and less than was known, with nothing
     /// that vouches for it, is a page that stands in as likely as it is the file.
-    fn doubt_of_length(&self, head: &AnswerHead, sameness: Sameness) -> Option<Failure> {
-        let known = self.longest_known()?;
-        let told = head.length()?;
+    pub(super) fn doubt_of_length(&self, told: Length, head: &AnswerHead, sameness: Sameness) -> Option<Failure> {
+        let known = self.longest_known(told)?;
         let draft_total = self.draft().total;
         if sameness == Sameness::Same && draft_total.is_some_and(|total| total != told) {
             let known = draft_total.unwrap_or_default();
@@ -250,9 +249,10 @@ impl FileXfer {
         (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
     }
 
-    /// The longest file known: told, or held.
-    fn longest_known(&self) -> Option<Length> {
-        self.known_drafts().map(|draft| draft.total.unwrap_or(draft.held)).max()
+    /// The longest file known: told, or held. A rival that is being put together from this very answer is not known.
+    fn longest_known(&self, told: Length) -> Option<Length> {
+        let lengths = self.known_drafts().map(|draft| draft.total.unwrap_or(draft.held));
+        lengths.filter(|length| *length != told).max()
     }
 
     /// An HTML page where another type or a larger size was known: a login or error page.

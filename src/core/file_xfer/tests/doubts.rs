@@ -44,10 +44,17 @@ fn one_tag_names_one_length() {
 #[test]
 fn less_without_a_validator_is_never_believed() {
     let data = bytes(400 * KIB, 33);
-    for page in [&b""[..], b"maintenance\n", &data[..100 << 10]] {
+    let pages = [&b""[..], b"maintenance\n", &data[..100 << 10]];
+    for (page, framing) in pages.into_iter().flat_map(|p| [(p, true), (p, false)]) {
         let mut w = half(&data, &strong("a"));
         for _ in 0..5 {
-            let end = w.session("http://a/f", &mut |_| whole(page, Validators::default()));
+            let end = w.session("http://a/f", &mut |_| {
+                let mut reply = whole(page, Validators::default());
+                if !framing {
+                    reply.head.framing = Framing::Marked;
+                }
+                reply
+            });
             assert!(matches!(end, Ended::Failed(Failure::BadAnswer(BadAnswer::Shrunk { .. }))), "{end:?}");
             assert_eq!(w.files.part.len() as u64, 200 * KIB, "nothing is lost");
         }
