@@ -50,7 +50,7 @@ const MISTAKES: &[Mistake] = &[
     (&["download", "--limit-rate", "fast", URL], 2, "--limit-rate", "64k"),
     (&["download", "--max-filesize", "1x", URL], 2, "--max-filesize", "64k"),
     (&["download", "--retry-policy", "never", URL], 2, "never", "boinc-7"),
-    (&["download", "--retry-policy", "tor:base=x", URL], 2, "tor:base=x", "tor:base=SECONDS"),
+    (&["download", "--retry-policy", "tor:base=x", URL], 2, "base \"x\"", "tor:base=6"),
     (&["download", "--retry-on", "200", URL], 2, "--retry-on '200'", "403,404"),
     (&["download", "-C", "100", URL], 2, "--continue-at", "leave it out"),
     // Files that are to be read.
@@ -80,7 +80,7 @@ const MISTAKES: &[Mistake] = &[
     (&["download", "--state-file", "@", URL], 2, "--state-file", "name a file in it"),
     (&["download", "--state-file", "@/damaged.xml", URL], 5, "damaged.xml", "line 2, column"),
     (&["download", "--state-file", "@/pipe", URL], 5, "pipe", "--state-file"),
-    (&["download", "--state-file", "/proc/nowhere.xml", URL], 5, "/proc/nowhere", ""),
+    (&["download", "--state-file", "/proc/nowhere.xml", URL], 5, "/proc/nowhere", "--state-file names another"),
     (&["state", "list", "--state-file", "@/damaged.xml"], 5, "damaged.xml", "restore a backup"),
     (&["state", "show", "nothing"], 2, "\"nothing\"", "state list --all"),
     (&["state", "forget", "nothing"], 2, "\"nothing\"", "state list --all"),

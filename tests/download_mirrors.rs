@@ -206,6 +206,6 @@ fn other_urls_for_the_same_target_become_its_mirrors() {
     let new = Rig::start(move |a| served.reply(a));
     w.download(&new.url("/moved/f")).run().exits(0);
     w.holds(&data);
-    // A random earlier block may be compared first.
-    assert!(new.resumed(0, 500_000), "the bytes held were not used");
+    // The first request may be for an earlier block, to compare that too.
+    assert!(new.sent() < (MB + MB / 2) as u64, "the bytes held were not used: {} came", new.sent());
 }

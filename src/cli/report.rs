@@ -112,10 +112,11 @@ pub(crate) fn closing(reports: &[Report], exit: Exit, resume: &dyn Fn() -> Resum
     let left = reports.iter().any(|r| goes_on(&r.ending));
     if left || exit == Exit::Interrupted {
         let resume = resume();
-        lines.push((Weight::Matters, format!("to continue: {}", resume.line)));
+        // Who interrupts is there to read it.
+        let weight = if exit == Exit::Interrupted { Weight::Matters } else { Weight::News };
+        lines.push((weight, format!("to continue: {}", resume.line)));
         if resume.hides {
-            lines
-                .push((Weight::Matters, "(write what is <hidden> there again; persxfer does not show secrets)".into()));
+            lines.push((weight, "(write what is <hidden> there again; persxfer does not show secrets)".into()));
         }
     }
     lines

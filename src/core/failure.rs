@@ -82,6 +82,12 @@ pub enum Failure {
         /// The digest found, hex.
         found: String,
     },
+    /// Another version was sent whole, and it has another digest than the one demanded; what is held of the first stays.
+    #[error("the server sent another file, whole, and its {algorithm} is not the one expected")]
+    WrongVersion {
+        /// The algorithm's name as the user writes it.
+        algorithm: &'static str,
+    },
     /// The file is larger than the user allows.
     #[error("the file has {size} bytes, more than the {limit} allowed")]
     TooLarge {
@@ -183,6 +189,31 @@ pub enum BadAnswer {
     /// An HTML page where the file was.
     #[error("the server sent an HTML page (a login or error page?) in place of the file")]
     HtmlPage,
+    /// The version that the validator names, with another length than before.
+    #[error("the server gives the same validator to a file of {known} bytes and to one of {told}")]
+    SameTagOtherLength {
+        /// The length known.
+        known: Length,
+        /// The length told now.
+        told: Length,
+    },
+    /// Something shorter where the file was, and no strong validator that speaks for it.
+    #[error(
+        "the server sends {told} bytes where {known} were known, and nothing that vouches for them; if that is the file \
+         now, forget the transfer (persxfer state forget) and begin anew"
+    )]
+    Shrunk {
+        /// The length known, or held.
+        known: Length,
+        /// The length told now.
+        told: Length,
+    },
+    /// 200, the whole file, with a Content-Range that names a part of it.
+    #[error("200 with the Content-Range {text:?}, which names a part")]
+    PartOf200 {
+        /// Its text, made printable.
+        text: String,
+    },
     /// A success status that brings no file (204, 203 without a body, ...).
     #[error("an answer of status {code}, which brings no file")]
     NoFile {

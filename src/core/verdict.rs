@@ -38,8 +38,6 @@ pub enum Scope {
     WrongDigest,
     /// Trouble on this machine: nothing is counted against anybody.
     Local,
-    /// No mirror can help: the transfer fails for good.
-    Fatal,
 }
 
 /// What a failure says of the host that was asked.
@@ -84,13 +82,16 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::BadAnswer(BadAnswer::Coded { .. }) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::BadAnswer(BadAnswer::HtmlPage) => (Class::Denied, transient, HostSign::Answering),
+        // A page that stands in goes away again.
+        Failure::BadAnswer(BadAnswer::Shrunk { .. }) => (Class::Changed, transient, HostSign::Answering),
+        Failure::WrongVersion { .. } => (Class::Corrupt, Scope::Doubtful, HostSign::Answering),
         // Ranges that are broken are noted in the dossier, and the next session asks in another way; a garbled head may
         // be a proxy's doing. What comes back three passes in a row is the server's way.
         Failure::BadAnswer(_) => (Class::Unsupported, Scope::Doubtful, HostSign::Answering),
-        Failure::KeepsChanging { .. } => (Class::Changed, Scope::Fatal, HostSign::Answering),
+        Failure::KeepsChanging { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::Digest { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
-        Failure::TooLarge { .. } => (Class::Unsupported, Scope::Fatal, HostSign::Answering),
+        Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.
         Failure::Evidence { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),

@@ -13,10 +13,11 @@ use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
 use crate::core::state::Document;
-use crate::core::time::{Delay, Now};
+use crate::core::time::{Delay, Epoch, Now};
 use crate::core::url::MirrorUrl;
 use crate::engine::claims::Twins;
 use crate::engine::{Existing, Job, Target};
+use crate::io::durable;
 use crate::io::part::{self, Clobber};
 
 /// What becomes of a job.
@@ -76,22 +77,40 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
         (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
         (Found::Nothing, Some(record)) if record.status == Status::Done => run(job, reborn(record), Clobber::Refuse),
         (Found::Nothing, Some(record)) => take_up(job, record, Clobber::Refuse),
+        (Found::Regular(_), known)
+            if job.options.existing != Existing::Keep && is_ours_unknown(&path, known.as_ref()) =>
+        {
+            // Written by a process that ended before the state could say so, and perhaps flushed its name.
+            if let Err(fault) = durable::sync_dir(durable::folder_of(&path)) {
+                return Admission::Refused(fault);
+            }
+            run(job, known.map_or_else(fresh, reborn), Clobber::Replace)
+        }
         (Found::Regular(meta), Some(record)) => meet(job, &path, &meta, record),
-        (Found::Regular(_), None) => foreign(job, &path, None, |clobber| run(job, fresh(), clobber)),
+        (Found::Regular(_), None) => foreign(job, &path, |clobber| run(job, fresh(), clobber)),
     }
+}
+
+/// We wrote the file, and nothing that the record knows would tell.
+fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
+    let inode = known.and_then(|record| record.dossier.part.inode);
+    part::is_witnessed(path) && inode != path.symlink_metadata().ok().map(|meta| meta.ino())
 }
 
 /// A file and a record of it: is the file the one that we wrote?
 fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     let ours = record.finished.as_ref().is_some_and(|f| is_as_left(f, meta));
-    let published = record.dossier.part.inode == Some(meta.ino());
+    let published = part::is_witnessed(path) && record.dossier.part.inode == Some(meta.ino());
     match record.status {
         Status::Done if ours => ask_again(job, path, record),
         // The process ended between the rename and the state's write: the file is the part file, whole and verified.
-        _ if published && !part::has_part(path) => ask_again(job, path, record),
-        Status::Done => foreign(job, path, Some(record.clone()), |clobber| run(job, reborn(record), clobber)),
+        _ if published => match durable::sync_dir(durable::folder_of(path)) {
+            Ok(()) => ask_again(job, path, record),
+            Err(fault) => Admission::Refused(fault),
+        },
+        Status::Done => foreign(job, path, |clobber| run(job, reborn(record), clobber)),
         _ if ours => take_up(job, record, Clobber::Replace),
-        _ => foreign(job, path, Some(record.clone()), |clobber| take_up(job, record, clobber)),
+        _ => foreign(job, path, |clobber| take_up(job, record, clobber)),
     }
 }
 
@@ -101,7 +120,7 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     if !job.digests.is_empty() {
         let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
         if known || has_digests(path, &job.digests) {
-            record.status = Status::Done;
+            finish(&mut record, path);
             return Admission::Done { evidence: Evidence::Digest, record: Some(Box::new(record)) };
         }
         return run(job, reborn(record), Clobber::Replace);
@@ -111,17 +130,29 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     Admission::Run(Box::new(Entry { record, revalidate, clobber: Clobber::Replace, failed_before: false }))
 }
 
+/// The digest has spoken for the file: where the process that wrote it ended before the record could say so, it says so now.
+fn finish(record: &mut Record, path: &Path) {
+    if record.status == Status::Done {
+        return part::tidy(path);
+    }
+    record.status = Status::Done;
+    record.finished = path.symlink_metadata().ok().map(|meta| Finished {
+        at: Epoch::from_secs(meta.mtime()),
+        evidence: Evidence::Digest,
+        size: Length(meta.len()),
+        mtime_ns: mtime_ns(&meta),
+        inode: meta.ino(),
+    });
+}
+
 /// A file that is not ours stands there.
-fn foreign(job: &Job, path: &Path, record: Option<Record>, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
-    let unfinished = record.as_ref().is_some_and(|r| r.status == Status::Pending && r.finished.is_none());
+fn foreign(job: &Job, path: &Path, go_on: impl FnOnce(Clobber) -> Admission) -> Admission {
     match job.options.existing {
         Existing::Overwrite => go_on(Clobber::Replace),
         Existing::Keep => Admission::Done { evidence: Evidence::None, record: None },
         Existing::Refuse if !job.digests.is_empty() && has_digests(path, &job.digests) => {
             Admission::Done { evidence: Evidence::Digest, record: None }
         }
-        // It may be ours, published in the moment before a crash: the driver compares before it refuses.
-        Existing::Refuse if unfinished => go_on(Clobber::Refuse),
         Existing::Refuse => Admission::Refused(not_ours(
             path,
             "exists and was not written by this transfer; --overwrite replaces it, --no-clobber keeps it",
@@ -260,8 +291,11 @@ fn look_at(path: &Path) -> Result<Found, LocalFault> {
 }
 
 fn is_as_left(finished: &Finished, meta: &Metadata) -> bool {
-    let mtime_ns = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-    finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns
+    finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns(meta)
+}
+
+fn mtime_ns(meta: &Metadata) -> i128 {
+    i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())
 }
 
 fn has_digests(path: &Path, digests: &[Expected]) -> bool {

@@ -6,7 +6,7 @@ use crate::core::range::Length;
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
 use crate::engine::claims::{Loss, place};
-use crate::engine::transfer::Transfer;
+use crate::engine::transfer::{Asked, Transfer};
 use crate::engine::{Ending, Report};
 
 /// Why nothing more is done for a transfer in this run.
@@ -35,7 +35,7 @@ impl Transfer {
     }
 
     fn ending(&self, why: &Why) -> Ending {
-        let unchanged = self.received == Length::ZERO && self.revalidate.is_some();
+        let unchanged = self.asked == Asked::Unchanged;
         match ending(self.record(), why) {
             Ending::Complete { evidence } if unchanged => Ending::Unchanged { evidence },
             other => other,
@@ -78,6 +78,7 @@ pub(super) fn ending(record: &Record, why: &Why) -> Ending {
 fn why_stopped(record: &Record, why: &Why) -> String {
     match (why, record.history.last()) {
         (Why::Interrupted, _) => "interrupted".to_owned(),
+        (Why::OutOfTime, _) => "the time of this run is up (--max-time)".to_owned(),
         (Why::Suspended, _) => format!("suspended; `persxfer resume {}` lets it go on", place(record)),
         (_, Some(past)) => past.text.clone(),
         (_, None) => "its time has not come".to_owned(),

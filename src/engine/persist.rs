@@ -17,6 +17,7 @@ use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
 use crate::engine::control::leave_wish;
 use crate::engine::enter::{Entered, Entering};
 use crate::io::clock::Clock;
+use crate::io::part;
 use crate::io::state_file::{Loaded, StateError, StateFile};
 
 /// So long a change may wait for company.
@@ -161,6 +162,10 @@ impl Persist {
             claims.committed(document);
             (met, document.len())
         })?;
+        let stored =
+            dirty.iter().filter_map(|id| last.get(id).map(|l| &*l.record).or_else(|| live(*id).map(|(r, _)| r)));
+        let done = stored.filter(|record| record.status == Status::Done);
+        done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
         self.last.clear();
         self.due = None;

@@ -115,8 +115,8 @@ impl<'a> Run<'a> {
         match admit::admit(&job, known.clone(), fresh) {
             Admission::Run(entry) => self.take_up(*entry)?,
             Admission::Done { evidence, record } => {
-                let record = record.map(|r| *r).or_else(|| known.clone());
-                self.free(known);
+                let record = record.map(|r| *r).or(known);
+                self.free(record.clone());
                 self.end(&job, id, record, Ending::Unchanged { evidence });
             }
             Admission::Refused(fault) => {

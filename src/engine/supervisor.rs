@@ -202,6 +202,9 @@ impl<'a> Supervisor<'a> {
     fn told(&mut self, id: XferId, tell: Tell, now: Now) {
         match tell {
             Tell::Learned(dossier) => {
+                if let Some(transfer) = self.transfers.get_mut(&id) {
+                    transfer.is_superseded();
+                }
                 self.host_answered(id, now);
                 let total = dossier.part.total;
                 (self.notices)(Notice::Learned { id, path: None, total });
@@ -306,6 +309,7 @@ impl<'a> Supervisor<'a> {
                     (self.notices)(Notice::Remark { id: Some(id), text });
                 }
             }
+            Action::Save(_) if transfer.only_asks() => {}
             Action::Save(urgency) => {
                 let urgency = transfer.how_soon(urgency);
                 self.persist.mark(id, urgency, now.mono);

@@ -37,6 +37,8 @@ pub(super) struct Transfer {
     pub(super) wanted: Option<(usize, Freshness)>,
     /// The record of the finished file, which comes back where the server still has it.
     pub(super) revalidate: Option<Draft>,
+    /// What came of asking.
+    pub(super) asked: Asked,
     pub(super) clobber: Clobber,
     /// What stood in its way when it was taken up: to be looked at again before it starts.
     pub(super) blocked: Option<LocalFault>,
@@ -62,6 +64,17 @@ pub(super) struct Running {
     pub(super) answered: Answered,
 }
 
+/// What came of asking for a finished file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Nothing yet.
+    Open,
+    /// The server still has it.
+    Unchanged,
+    /// The server has another one, which is being fetched.
+    Superseded,
+}
+
 /// Has a host answered in this session?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answered {
@@ -79,6 +92,7 @@ impl Transfer {
             running: None,
             wanted: None,
             revalidate: None,
+            asked: Asked::Open,
             clobber,
             blocked: None,
             lost: None,
@@ -116,6 +130,7 @@ impl Transfer {
         self.held = outcome.dossier.part.held;
         match (&outcome.end, &self.revalidate) {
             (End::Unchanged, Some(draft)) => {
+                self.asked = Asked::Unchanged;
                 let dossier = Dossier { part: draft.clone(), ..Dossier::default() };
                 (Outcome { dossier, ..outcome }, self.record().finished.clone())
             }
@@ -147,10 +162,21 @@ impl Transfer {
         if small && calm { Urgency::Later } else { urgency }
     }
 
-    /// Does its record belong in the state at the end of the run, changed or not? A finished file that was only asked about
-    /// is still what it was.
+    /// A new version of the finished file begins to come: from now on it is a download like any other.
+    pub(super) fn is_superseded(&mut self) {
+        if self.asked == Asked::Open {
+            self.asked = Asked::Superseded;
+        }
+    }
+
+    /// A finished file is asked about, and nothing has taken its place: whatever the server says, its record stays.
+    pub(super) fn only_asks(&self) -> bool {
+        self.revalidate.is_some() && self.asked == Asked::Open
+    }
+
+    /// Does its record belong in the state at the end of the run, changed or not?
     pub(super) fn is_to_be_stored(&self) -> bool {
-        self.lost.is_none() && (self.revalidate.is_none() || self.record().nbytes.is_some())
+        self.lost.is_none() && !self.only_asks()
     }
 
     /// The bytes held are known to be wrong.

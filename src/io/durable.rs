@@ -1,19 +1,18 @@
-//! Durable: the only place that renames, so that what stands under a name survives a power cut, or never stood there.
+//! Durable: the only place that decides on renames, so that what stands under a name survives a power cut, or never stood there.
 //!
 //! The order is always: bytes to the disk, then the name, then the folder that holds the name. Each effect is a small
 //! function of its own, and the rotation of the state file (design section 5) is a list of steps, so that a test can stop
 //! between any two.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{CWD, RenameFlags};
 
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
+use crate::io::effects;
 
 /// What the owner alone may read and write.
 pub const PRIVATE: u32 = 0o600;
@@ -107,7 +106,7 @@ pub fn write_new(path: &Path, chunks: impl IntoIterator<Item = impl AsRef<[u8]>>
     let written = create(path, mode).and_then(|file| fill(&file, chunks));
     written.map_err(|error| {
         // The fault tells more than what this could say.
-        let _ = std::fs::remove_file(path);
+        let _ = effects::unlink(path);
         local_fault("write", path, &error)
     })
 }
@@ -131,7 +130,7 @@ pub fn publish(from: &Path, to: &Path, clobber: Clobber) -> Result<(), LocalFaul
 /// # Errors
 /// What the system said.
 pub fn sync_file(path: &Path) -> Result<(), LocalFault> {
-    File::open(path).and_then(|file| file.sync_all()).map_err(|error| local_fault("flush", path, &error))
+    File::open(path).and_then(|file| effects::sync_all(&file)).map_err(|error| local_fault("flush", path, &error))
 }
 
 /// Flushes a folder, so that the names in it survive a power cut. File systems that cannot are believed to need not.
@@ -139,7 +138,7 @@ pub fn sync_file(path: &Path) -> Result<(), LocalFault> {
 /// # Errors
 /// What the system said.
 pub fn sync_dir(folder: &Path) -> Result<(), LocalFault> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
+    match effects::sync_folder(folder) {
         Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
             Err(local_fault("flush the folder", folder, &error))
         }
@@ -154,7 +153,7 @@ pub fn sync_dir(folder: &Path) -> Result<(), LocalFault> {
 pub fn create_folder(folder: &Path) -> Result<(), LocalFault> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|f| *f != Path::new("") && !exists(f)).collect();
     for folder in missing.into_iter().rev() {
-        match DirBuilder::new().mode(PRIVATE_FOLDER).create(folder) {
+        match effects::make_folder(folder, PRIVATE_FOLDER) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(local_fault("create the folder", folder, &error));
             }
@@ -164,15 +163,20 @@ pub fn create_folder(folder: &Path) -> Result<(), LocalFault> {
     Ok(())
 }
 
+/// Flushes the names that lead to a folder: whoever made them may not have lived to do so. Folders that this user may not
+/// read were not made by him a moment ago, and are left out.
+pub fn sync_way_to(folder: &Path) {
+    for folder in folder.ancestors().take_while(|folder| *folder != Path::new("")) {
+        let _ = sync_dir(folder_of(folder));
+    }
+}
+
 /// A file's name is gone, if it was there.
 ///
 /// # Errors
 /// What the system said.
 pub fn remove(path: &Path) -> Result<(), LocalFault> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(local_fault("remove", path, &error)),
-        _ => Ok(()),
-    }
+    effects::unlink(path).map(drop).map_err(|error| local_fault("remove", path, &error))
 }
 
 /// What a system error means for a transfer: `doing` is a verb.
@@ -206,54 +210,50 @@ fn exists(path: &Path) -> bool {
 }
 
 fn create(path: &Path, mode: u32) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+    effects::open(OpenOptions::new().write(true).create_new(true).mode(mode), path)
 }
 
 fn fill(file: &File, chunks: impl IntoIterator<Item = impl AsRef<[u8]>>) -> io::Result<()> {
-    let mut out = BufWriter::with_capacity(GATHER, file);
+    let mut out = BufWriter::with_capacity(GATHER, effects::Writer(file));
     chunks.into_iter().try_for_each(|chunk| out.write_all(chunk.as_ref()))?;
     out.flush()?;
-    file.sync_all()
+    effects::sync_all(file)
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the file that the lint points to")]
 fn rename(from: &Path, to: &Path) -> Result<(), LocalFault> {
-    std::fs::rename(from, to).map_err(|error| local_fault("rename to", to, &error))
+    effects::rename(from, to).map_err(|error| local_fault("rename to", to, &error))
 }
 
 /// A second name; where the file system has none, the name moves, as BOINC moves it: for a moment no file is current.
 fn link_or_move(from: &Path, to: &Path) -> Result<(), LocalFault> {
-    std::fs::hard_link(from, to).or_else(|_| rename(from, to))
+    effects::link(from, to).or_else(|_| rename(from, to))
 }
 
 /// A rename that replaces nothing, atomically; older kernels and odd file systems get the same by other means.
 fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
-    let error: io::Error = match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => return Ok(()),
-        Err(error) => error.into(),
-    };
-    match error.kind() {
-        ErrorKind::InvalidInput | ErrorKind::Unsupported => link_to_free(from, to),
-        _ => Err(error),
+    match effects::rename_to_free(from, to) {
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
+            link_to_free(from, to)
+        }
+        other => other,
     }
 }
 
 /// By a second name, which never replaces either.
 fn link_to_free(from: &Path, to: &Path) -> io::Result<()> {
-    match std::fs::hard_link(from, to) {
-        Ok(()) => std::fs::remove_file(from),
+    match effects::link(from, to) {
+        Ok(()) => effects::unlink(from).map(drop),
         Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) => Err(error),
         Err(_) => reserve_and_rename(from, to),
     }
 }
 
 /// By an empty file that takes the name first, and is then replaced: nobody else's file can be.
-#[expect(clippy::disallowed_methods, reason = "this is the file that the lint points to")]
 fn reserve_and_rename(from: &Path, to: &Path) -> io::Result<()> {
     create(to, PRIVATE)?;
-    std::fs::rename(from, to).inspect_err(|_| {
+    effects::rename(from, to).inspect_err(|_| {
         // Ours, and empty.
-        let _ = std::fs::remove_file(to);
+        let _ = effects::unlink(to);
     })
 }
 

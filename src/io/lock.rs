@@ -13,6 +13,7 @@ use rustix::fs::OFlags;
 use crate::core::failure::LocalFault;
 use crate::core::time::Delay;
 use crate::io::durable::{PRIVATE, local_fault};
+use crate::io::effects;
 
 /// The first pause between two tries; each is twice as long as the one before.
 const FIRST_PAUSE: Delay = Delay::from_millis(1);
@@ -48,9 +49,11 @@ impl Lock {
     }
 
     fn held(file: File) -> Self {
-        let mut lock = Self { file };
+        let lock = Self { file };
         // For messages only: a disk too full for it must not stop anything.
-        let _ = lock.file.set_len(0).and_then(|()| write!(lock.file, "{}", std::process::id()));
+        let text = std::process::id().to_string();
+        let _ =
+            effects::set_length(&lock.file, 0).and_then(|()| effects::Writer(&lock.file).write_all(text.as_bytes()));
         lock
     }
 }
@@ -58,7 +61,7 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // The lock itself ends with the file.
-        let _ = self.file.set_len(0);
+        let _ = effects::set_length(&self.file, 0);
     }
 }
 
@@ -71,7 +74,7 @@ fn open(path: &Path) -> Result<File, LocalFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    options.open(path).map_err(|error| local_fault("open the lock", path, &error))
+    effects::open(&options, path).map_err(|error| local_fault("open the lock", path, &error))
 }
 
 fn in_use(path: &Path, file: &mut File) -> LocalFault {

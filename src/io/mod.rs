@@ -3,6 +3,10 @@
 pub mod clock;
 pub mod driver;
 pub mod durable;
+#[cfg(not(feature = "failpoints"))]
+mod effects;
+#[cfg(feature = "failpoints")]
+pub mod effects;
 pub mod entropy;
 pub mod lane;
 pub mod lock;

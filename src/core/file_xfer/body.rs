@@ -4,7 +4,9 @@ use crate::core::failure::{Cut, Failure};
 use crate::core::file_xfer::dossier::{Draft, Joints, Ranges};
 use crate::core::file_xfer::judge::fresh_draft;
 use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
-use crate::core::file_xfer::{FileOp, Framing, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted};
+use crate::core::file_xfer::{
+    FileOp, Framing, LastWord, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted, Weight,
+};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::validator::Sameness;
@@ -15,10 +17,11 @@ const MAX_VOUCHERS: usize = 32;
 impl FileXfer {
     /// Every byte to compare was equal: the answer vouches for the draft, and what follows may be appended.
     pub(super) fn joined(&mut self) -> Step {
-        if self.asking.purpose() == Purpose::Probe {
+        let Some(open) = self.open.clone() else { return self.nothing_open() };
+        if self.asking.purpose() == Purpose::Probe && !open.whole {
+            self.probed = true;
             return self.ask_for_the_rest();
         }
-        let Some(open) = self.open.clone() else { return self.nothing_open() };
         if open.whole {
             self.joined_whole(&open);
         } else {
@@ -45,7 +48,7 @@ impl FileXfer {
         let compared = open.receive.compare_until - open.first;
         let joint = match open.sameness {
             Sameness::Same => Joints::Validator,
-            _ if compared > Length::ZERO => Joints::Overlap,
+            _ if compared > Length::ZERO && self.comparison_tells() => Joints::Overlap,
             _ => Joints::Length,
         };
         let draft = self.draft_mut();
@@ -57,6 +60,11 @@ impl FileXfer {
         if draft.validators.len() > MAX_VOUCHERS {
             draft.validators.remove(0);
         }
+    }
+
+    /// Was something compared that is not one byte repeated?
+    fn comparison_tells(&self) -> bool {
+        self.plan.proof.weight == Weight::Informative || self.probed && self.plan.probe_weight == Weight::Informative
     }
 
     /// The body differs from what is held (rules 3 and 4).
@@ -78,7 +86,9 @@ impl FileXfer {
     fn new_version(&mut self, open: &Open, at: Offset) -> Step {
         self.dossier.changes += 1;
         if self.dossier.changes > MAX_CHANGES {
-            return self.fail(Failure::KeepsChanging { times: self.dossier.changes });
+            // Another mirror begins with a clean slate.
+            let times = std::mem::take(&mut self.dossier.changes);
+            return self.fail(Failure::KeepsChanging { times });
         }
         let op = match self.place {
             Place::Part => FileOp::Fork(at),
@@ -136,7 +146,20 @@ impl FileXfer {
             None if !told && at < open.receive.compare_until => return self.short(at, self.draft().held),
             _ => {}
         }
+        if open.head.length().is_none()
+            && let Some(failure) = self.doubt_of_length(at.as_length(), &open.head, open.sameness)
+        {
+            if self.place == Place::Rival {
+                self.dossier.rival = None;
+                self.place = Place::Part;
+                self.ops.push(FileOp::DropRival);
+            }
+            return self.fail(failure);
+        }
         if at < open.receive.compare_until {
+            if self.is_odd(&open.origin) {
+                return self.fail(Failure::OddMirror { at });
+            }
             // A shorter version, equal as far as it goes: what is held beyond its end is not of it.
             self.ops.push(FileOp::Cut(self.place, at));
             self.draft_mut().held = at.as_length();
@@ -183,15 +206,17 @@ impl FileXfer {
     /// The draft at hand is whole.
     pub(super) fn finish(&mut self) -> Step {
         let evidence = self.evidence();
-        match self.place {
-            Place::Rival => self.promote(),
-            Place::Part if self.dossier.rival.take().is_some() => self.ops.push(FileOp::DropRival),
-            Place::Part => {}
+        // A digest judges a rival before it may cost what is held; without one, a whole version is the file.
+        if self.place == Place::Rival && self.plan.digest == LastWord::Joints {
+            self.promote();
         }
-        self.step(Next::Finish { place: Place::Part, evidence })
+        if self.place == Place::Part && self.dossier.rival.take().is_some() {
+            self.ops.push(FileOp::DropRival);
+        }
+        self.step(Next::Finish { place: self.place, evidence })
     }
 
-    fn promote(&mut self) {
+    pub(super) fn promote(&mut self) {
         if let Some(rival) = self.dossier.rival.take() {
             self.dossier.part = rival;
             self.ops.push(FileOp::Promote);

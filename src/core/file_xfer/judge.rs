@@ -30,11 +30,17 @@ impl FileXfer {
         if purpose == Purpose::Revalidate && self.is_the_finished_one(&head, &origin) {
             return self.step(Next::Unchanged);
         }
+        if let Some(bad) = part_of_200(&head) {
+            return self.ranges_are_broken(&origin, bad);
+        }
         if let Some(failure) = self.refusal(&head, head.length()) {
             return self.fail(failure);
         }
         self.place = self.place_for(&head, &origin);
         let sameness = self.sameness(self.draft(), &head, &origin);
+        if let Some(failure) = head.length().and_then(|told| self.doubt_of_length(told, &head, sameness)) {
+            return self.fail(failure);
+        }
         if self.asking.range.is_some() && self.ask_otherwise(sameness, &origin) {
             return self.ask_for_the_rest();
         }
@@ -113,9 +119,10 @@ impl FileXfer {
             Ok(ContentRange::Unsatisfied { total }) => total,
             _ => return self.ranges_are_broken(origin, unsatisfiable("it names no total")),
         };
-        let held = self.draft().held;
-        let sameness = self.sameness(self.draft(), head, origin);
-        if total == held && sameness != Sameness::Different {
+        let draft = self.draft();
+        let sameness = self.sameness(draft, head, origin);
+        let as_known = draft.total.is_none_or(|known| known == total) && sameness != Sameness::Different;
+        if total == draft.held && wanted.from >= total.as_end() && as_known {
             if sameness != Sameness::Same {
                 let draft = self.draft_mut();
                 draft.joints = draft.joints.min(Joints::Length);
@@ -123,6 +130,7 @@ impl FileXfer {
             self.draft_mut().total = Some(total);
             return self.finish();
         }
+        // The overlap lies before what the server says is the end: it contradicts itself.
         if total.as_end() > wanted.from {
             let detail = format!("from offset {} of {total}", wanted.from);
             return self.ranges_are_broken(origin, unsatisfiable(detail));
@@ -185,10 +193,12 @@ impl FileXfer {
         self.dossier.rival.is_some() && self.sameness(self.draft_in(other(self.place)), head, origin) == Sameness::Same
     }
 
-    /// Has this origin never vouched for the draft, while others may still be asked?
+    /// Has this origin never vouched for the draft, while others may still be asked? Where a digest is known, the digest
+    /// decides which of two versions is the odd one.
     pub(super) fn is_odd(&self, origin: &Origin) -> bool {
         let draft = self.draft();
         self.plan.company == Company::Others
+            && self.plan.digest == LastWord::Joints
             && draft.held > Length::ZERO
             && !draft.validators.iter().any(|(o, _)| o == origin)
     }
@@ -226,6 +236,25 @@ impl FileXfer {
         (size > limit).then_some(Failure::TooLarge { size, limit })
     }
 
+    /// Does the length of a 200, told or come to, speak against it? One validator names one length; and less than was known, with nothing
+    /// that vouches for it, is a page that stands in as likely as it is the file.
+    pub(super) fn doubt_of_length(&self, told: Length, head: &AnswerHead, sameness: Sameness) -> Option<Failure> {
+        let known = self.longest_known(told)?;
+        let draft_total = self.draft().total;
+        if sameness == Sameness::Same && draft_total.is_some_and(|total| total != told) {
+            let known = draft_total.unwrap_or_default();
+            return Some(Failure::BadAnswer(BadAnswer::SameTagOtherLength { known, told }));
+        }
+        let vouched = sameness == Sameness::Same || head.validators.has_strong() && told > Length::ZERO;
+        (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
+    }
+
+    /// The longest file known: told, or held. A rival that is being put together from this very answer is not known.
+    fn longest_known(&self, told: Length) -> Option<Length> {
+        let lengths = self.known_drafts().map(|draft| draft.total.unwrap_or(draft.held));
+        lengths.filter(|length| *length != told).max()
+    }
+
     /// An HTML page where another type or a larger size was known: a login or error page.
     fn is_a_page_instead(&self, head: &AnswerHead) -> bool {
         head.is_html() && self.known_drafts().any(|draft| rules_out_page(draft, head))
@@ -243,6 +272,16 @@ fn rules_out_page(draft: &Draft, head: &AnswerHead) -> bool {
         Some(known) => !is_html_type(known),
         None => draft.total.is_some_and(|known| head.length().is_none_or(|n| n < known)),
     }
+}
+
+/// A 200 brings the whole; what its Content-Range says must be that.
+fn part_of_200(head: &AnswerHead) -> Option<BadAnswer> {
+    let text = head.content_range.as_deref()?;
+    let whole = match ContentRange::parse(text) {
+        Ok(ContentRange::Satisfied { range, total }) => range.start == Offset::ZERO && Some(range.length()) == total,
+        _ => false,
+    };
+    (!whole).then(|| BadAnswer::PartOf200 { text: printable(text).into_owned() })
 }
 
 /// A draft as the head of its first answer describes it; the file behind it stays.

@@ -5,6 +5,7 @@ use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Rang
 use crate::core::file_xfer::{
     AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, Next, Place, Plan, Receive, Step, Unless, Wanted,
 };
+use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::time::Epoch;
 use crate::core::url::{MirrorUrl, Origin};
@@ -31,6 +32,8 @@ pub struct FileXfer {
     pub(super) steps_back: usize,
     /// The other draft has been tried in this session.
     pub(super) switched: bool,
+    /// The random earlier block was equal.
+    pub(super) probed: bool,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
     asks: u32,
@@ -85,7 +88,19 @@ impl FileXfer {
         let place = if dossier.rival.is_some() { Place::Rival } else { Place::Part };
         let asking = Asking::to(plan.url.clone(), Purpose::Body);
         let (ops, open) = (Vec::new(), None);
-        Self { plan, dossier, place, asking, open, steps_back: 0, switched: false, plain: false, asks: 0, ops }
+        Self {
+            plan,
+            dossier,
+            place,
+            asking,
+            open,
+            steps_back: 0,
+            switched: false,
+            probed: false,
+            plain: false,
+            asks: 0,
+            ops,
+        }
     }
 
     /// The first step.
@@ -125,6 +140,22 @@ impl FileXfer {
     pub fn last_modified(&self) -> Option<Epoch> {
         let draft = self.draft();
         validators_of(draft, draft.last_origin.as_ref()?)?.last_modified
+    }
+
+    /// The digest found the rival right (it takes the part's place) or wrong (it goes, and the session has failed).
+    pub fn rival_judged(&mut self, verdict: Result<(), Failure>) -> Step {
+        match verdict {
+            Ok(()) => {
+                self.promote();
+                self.step(Next::Finish { place: Place::Part, evidence: Evidence::Digest })
+            }
+            Err(failure) => {
+                self.dossier.rival = None;
+                self.place = Place::Part;
+                self.ops.push(FileOp::DropRival);
+                self.fail(failure)
+            }
+        }
     }
 
     /// What to do after what happened.

@@ -147,6 +147,8 @@ pub struct Plan {
     pub proof: Proof,
     /// One random earlier block to compare first, where no strong validator speaks for the bytes held.
     pub probe: Option<ByteRange>,
+    /// What that block proves.
+    pub probe_weight: Weight,
     /// Is there a digest that will have the last word?
     pub digest: LastWord,
     /// Are there other mirrors, so that an odd one can be dropped?
@@ -191,6 +193,18 @@ pub struct Proof {
     pub part: Offset,
     /// In the second part file.
     pub rival: Offset,
+    /// What equal bytes there prove.
+    pub weight: Weight,
+}
+
+/// What an equal block proves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// That the files are one, as far as a comparison goes.
+    #[default]
+    Informative,
+    /// Nothing: it is one byte repeated, as in too many files.
+    Constant,
 }
 
 /// Does a digest of the whole decide in the end?

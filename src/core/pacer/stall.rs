@@ -7,7 +7,7 @@ pub const LOOK_EVERY: Delay = Delay::from_secs(1);
 
 /// When nobody has looked for so long, it was we who stood still (stopped by a signal, or starved), not the server:
 /// what was measured before says nothing.
-const BLIND: Delay = Delay::from_secs(4);
+const BLIND: Delay = Delay::from_secs(2);
 
 /// Measures one body against a least rate.
 ///

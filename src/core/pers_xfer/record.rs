@@ -115,8 +115,6 @@ pub struct MirrorRecord {
 pub mod error_code {
     /// ERR_MD5_FAILED: the digest is wrong.
     pub const DIGEST: i32 = -119;
-    /// ERR_FILE_TOO_BIG: larger than allowed.
-    pub const TOO_BIG: i32 = -131;
     /// ERR_TIMEOUT: the give-up window has passed.
     pub const GAVE_UP: i32 = -182;
     /// ERR_ABORTED_VIA_GUI: a person said so.

@@ -7,7 +7,7 @@ use crate::core::machine::Cx;
 use crate::core::mirrors::{self, Fate, HeldBy, Hold};
 use crate::core::pers_xfer::life::Stop;
 use crate::core::pers_xfer::machine::{Net, PersFileXfer, State};
-use crate::core::pers_xfer::record::{Finished, HISTORY, Past, error_code};
+use crate::core::pers_xfer::record::{Finished, HISTORY, Past};
 use crate::core::pers_xfer::rules::{PROGRESS, Rounds};
 use crate::core::pers_xfer::waiting::Wait;
 use crate::core::pers_xfer::{Action, Urgency};
@@ -165,12 +165,9 @@ impl PersFileXfer {
             Scope::RefuseMirror => self.record.mirrors[mirror].refuse(verdict.class, &failure.to_string()),
             Scope::Doubtful => self.record.mirrors[mirror].doubted(verdict.class, &failure.to_string()),
             Scope::WrongDigest => self.wrong_digest(mirror, failure, cx),
-            Scope::Fatal | Scope::Local => Fate::Kept,
+            Scope::Local => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);
-        if verdict.scope == Scope::Fatal {
-            self.fail(fatal_code(failure), failure.to_string(), cx);
-        }
     }
 
     fn remember(&mut self, mirror: usize, class: Class, failure: &Failure, now: Now) {
@@ -252,11 +249,4 @@ impl PersFileXfer {
 /// Bytes held in the draft that is being put together: of the newer version, where one has been begun.
 pub(super) fn at_work(dossier: &Dossier) -> Length {
     dossier.rival.as_ref().unwrap_or(&dossier.part).held
-}
-
-const fn fatal_code(failure: &Failure) -> i32 {
-    match failure {
-        Failure::TooLarge { .. } => error_code::TOO_BIG,
-        _ => error_code::PERMANENT,
-    }
 }

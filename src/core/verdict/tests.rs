@@ -107,8 +107,8 @@ fn the_rest_of_the_table() {
         Verdict { class: Class::Interrupted, scope: TRANSIENT, host: HostSign::Nothing }
     );
     let too_large = Failure::TooLarge { size: Length(2), limit: Length(1) };
-    assert_eq!(scope(&too_large, NEVER_SERVED), Scope::Fatal);
-    assert_eq!(scope(&Failure::KeepsChanging { times: 9 }, NEVER_SERVED), Scope::Fatal);
+    assert_eq!(scope(&too_large, NEVER_SERVED), Scope::RefuseMirror);
+    assert_eq!(scope(&Failure::KeepsChanging { times: 9 }, NEVER_SERVED), Scope::RefuseMirror);
     assert_eq!(scope(&Failure::OddMirror { at: Offset::ZERO }, NEVER_SERVED), Scope::RefuseMirror);
     let digest = Failure::Digest { algorithm: "md5", expected: String::new(), found: String::new() };
     assert_eq!(scope(&digest, NEVER_SERVED), Scope::WrongDigest);

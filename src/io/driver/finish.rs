@@ -2,7 +2,7 @@
 
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::{Failure, LocalFault};
-use crate::core::file_xfer::End;
+use crate::core::file_xfer::{End, Next, Place};
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::io::driver::session::Session;
 use crate::io::driver::{Mtime, Tell};
@@ -13,10 +13,25 @@ type Found = Vec<(Algorithm, Vec<u8>)>;
 
 impl Session {
     /// Verifies the whole draft and gives it its final name.
-    pub(super) async fn finish(&mut self, evidence: Evidence) -> End {
-        match self.verify_and_publish(evidence).await {
-            Ok(end) => end,
-            Err(fault) => End::Failed(Failure::Local(fault)),
+    pub(super) async fn finish(&mut self, place: Place, evidence: Evidence) -> End {
+        let end = match place {
+            Place::Part => self.verify_and_publish(evidence).await,
+            Place::Rival => self.judge_rival().await,
+        };
+        end.unwrap_or_else(|fault| End::Failed(Failure::Local(fault)))
+    }
+
+    /// Another version is here whole, and a digest is known: it decides whether this one takes the place of what is held.
+    async fn judge_rival(&mut self) -> Result<End, LocalFault> {
+        (self.tell)(Tell::Verifying);
+        let expected = self.orders.terms.digests.clone();
+        let right = self.with_store(move |store| store.rival_has(&expected)).await?;
+        let algorithm = self.orders.terms.digests.first().map_or("", |e| e.algorithm.name());
+        let step = self.machine.rival_judged(if right { Ok(()) } else { Err(Failure::WrongVersion { algorithm }) });
+        step.ops.into_iter().try_for_each(|op| self.apply(op))?;
+        match step.next {
+            Next::Fail(failure) => Ok(End::Failed(failure)),
+            _ => self.verify_and_publish(Evidence::Digest).await,
         }
     }
 

@@ -138,7 +138,7 @@ pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: Ca
     // A file that is whole is verified and published, whoever wants to stop.
     let end = match leg {
         Leg::End(end) => end,
-        Leg::Whole(evidence) => session.finish(evidence).await,
+        Leg::Whole(place, evidence) => session.finish(place, evidence).await,
     };
     session.close(end)
 }
@@ -147,8 +147,8 @@ pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: Ca
 enum Leg {
     /// To its end.
     End(End),
-    /// To the whole file, which rests on this.
-    Whole(Evidence),
+    /// To a whole draft, which rests on this.
+    Whole(Place, Evidence),
 }
 
 impl Closed {

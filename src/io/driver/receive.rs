@@ -88,11 +88,11 @@ impl Session {
 
     /// The next chunk. The part file is written out and the stall rule looked at meanwhile.
     async fn arrive(&mut self, reading: &mut Reading) -> Result<Arrived, LocalFault> {
-        let Some(open) = &mut self.open else { return Ok(Arrived::End) };
-        if let Some(chunk) = open.pending.take() {
+        if let Some(chunk) = self.open.as_mut().and_then(|open| open.pending.take()) {
             return Ok(Arrived::Chunk(chunk));
         }
         loop {
+            let Some(open) = &mut self.open else { return Ok(Arrived::End) };
             let waited = tokio::time::timeout(BEAT, open.body.chunk()).await;
             let now = self.hands.clock.now().mono;
             match waited {
@@ -112,6 +112,7 @@ impl Session {
                 Ok(Ok(None)) => return Ok(Arrived::End),
                 Ok(Err(failure)) => return Ok(Arrived::Broken(failure)),
                 Err(_beat) => {
+                    self.tell_progress(reading)?;
                     if let Some(store) = &mut self.store {
                         store.tick(now)?;
                     }
@@ -146,6 +147,11 @@ impl Session {
             }
             self.keep(chunk);
             return Ok(None);
+        }
+        let end = reading.at + Length(chunk.len() as u64);
+        if let Some(limit) = self.orders.max_filesize.filter(|limit| end.as_length() > *limit) {
+            let failure = Failure::TooLarge { size: end.as_length(), limit };
+            return Ok(Some(Event::Broke(reading.at, failure)));
         }
         self.append(reading, chunk)?;
         Ok(None)
@@ -192,9 +198,14 @@ impl Session {
         }
     }
 
+    /// Tells how far it is, if that is news: so the silence that follows is counted from the last byte.
     fn tell_progress(&mut self, reading: &Reading) -> Result<(), LocalFault> {
         let Some(store) = &mut self.store else { return Ok(()) };
         let held = store.held(reading.plan.place);
+        if self.told_received == self.received {
+            return Ok(());
+        }
+        self.told_received = self.received;
         (self.tell)(Tell::Progress { held, received: self.received });
         Ok(())
     }

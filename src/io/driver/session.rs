@@ -3,7 +3,7 @@
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -11,7 +11,7 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::io::driver::trace;
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
-use crate::io::part::{Clobber, PartStore};
+use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
@@ -20,6 +20,9 @@ const PROBE_ABOVE: Length = Length(1 << 20);
 /// The body of a redirect or an error is read to its end where it is at most so long, and comes within this time.
 const SMALL_BODY: Length = Length(64 << 10);
 const BODY_PATIENCE: Delay = Delay::from_millis(200);
+
+/// So many random blocks are looked at for one that tells something.
+const PROBE_DRAWS: u64 = 16;
 
 /// A session under way.
 pub(super) struct Session {
@@ -30,6 +33,8 @@ pub(super) struct Session {
     pub(super) store: Option<PartStore>,
     pub(super) open: Option<OpenBody>,
     pub(super) received: Length,
+    /// What was received when progress was last told.
+    pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
     told: Dossier,
 }
@@ -62,7 +67,8 @@ impl Session {
         let told = orders.dossier.clone();
         let machine = FileXfer::new(plan);
         let (open, received, finished) = (None, Length::ZERO, None);
-        Ok(Self { orders, hands, tell, machine, store, open, received, finished, told })
+        let told_received = received;
+        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, told })
     }
 
     /// Runs the machine to its end.
@@ -85,7 +91,7 @@ impl Session {
                     self.ready_to_write(plan.place)?;
                     self.receive(plan).await?
                 }
-                Next::Finish { evidence, .. } => return Ok(Leg::Whole(evidence)),
+                Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
                 Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
                 Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
             };
@@ -102,7 +108,7 @@ impl Session {
         trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
-                trace::answer(status.into(), &headers);
+                trace::answer(status, &headers);
                 self.open = Some(OpenBody { status, body, pending: None, joined: false });
                 Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
             }
@@ -119,7 +125,7 @@ impl Session {
         }
     }
 
-    fn apply(&mut self, op: FileOp) -> Result<(), LocalFault> {
+    pub(super) fn apply(&mut self, op: FileOp) -> Result<(), LocalFault> {
         let Some(store) = &mut self.store else { return Ok(()) };
         match op {
             FileOp::Cut(place, to) => store.cut(place, to.as_length()),
@@ -151,7 +157,8 @@ impl Session {
                 folder.join(named.unwrap_or_else(|| SafeName::from_url(&self.orders.url)).as_str())
             }
         };
-        if self.orders.terms.clobber == Clobber::Refuse && path.symlink_metadata().is_ok() {
+        let taken = path.symlink_metadata().is_ok() && !is_witnessed(&path);
+        if self.orders.terms.clobber == Clobber::Refuse && taken {
             let why = "exists and was not written by this transfer; --overwrite replaces it".to_owned();
             return Err(LocalFault::NotOurs { path: path.display().to_string(), why });
         }
@@ -211,6 +218,9 @@ fn open_store(
     for remark in opened.remarks {
         tell(Tell::Remark(remark));
     }
+    if opened.promoted == Promoted::Yes {
+        dossier.part = dossier.rival.take().unwrap_or_default();
+    }
     if opened.rival_held.is_none() {
         dossier.rival = None;
     }
@@ -224,11 +234,11 @@ fn open_store(
 fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Plan, LocalFault> {
     let (mut proof, mut probe) = (Proof::default(), None);
     if let Some(store) = store {
-        proof.part = proof_start(store, Place::Part)?;
+        (proof.part, proof.weight) = proof_start(store, Place::Part)?;
         if orders.dossier.rival.is_some() {
-            proof.rival = proof_start(store, Place::Rival)?;
+            (proof.rival, proof.weight) = proof_start(store, Place::Rival)?;
         }
-        probe = probe_block(orders, store, proof.part, seed)?;
+        probe = probe_block(orders, store, proof, seed)?;
     }
     let name = match &orders.home {
         Home::File(path) => path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default(),
@@ -239,7 +249,8 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         first_origin: orders.first_origin.clone(),
         dossier: orders.dossier.clone(),
         proof,
-        probe,
+        probe: probe.map(|(block, _)| block),
+        probe_weight: probe.map_or(Weight::Constant, |(_, weight)| weight),
         digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
         company: orders.company,
         freshness: orders.freshness,
@@ -249,30 +260,42 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
     })
 }
 
-/// Where the comparison starts: at the last block held that is not all one byte.
-fn proof_start(store: &mut PartStore, place: Place) -> Result<Offset, LocalFault> {
+/// Where the comparison starts: at the last block held that is not all one byte, if there is one.
+fn proof_start(store: &mut PartStore, place: Place) -> Result<(Offset, Weight), LocalFault> {
     let held = store.held(place).as_end();
-    let block = store.nearest_informative(place, held, OVERLAP)?;
-    Ok(block.map_or(held.back(OVERLAP), |b| b.start))
+    Ok(match store.nearest_informative(place, held, OVERLAP)? {
+        Some(block) => (block.start, Weight::Informative),
+        None => (held.back(OVERLAP), Weight::Constant),
+    })
 }
 
-/// One random block before the tail, where nothing stronger than the comparison speaks for what is held.
+/// One random block before the tail, where nothing stronger than the comparison speaks for what is held. Of some draws the
+/// first that tells something is taken; one that tells nothing still shows where the files differ.
 fn probe_block(
     orders: &Orders,
     store: &mut PartStore,
-    tail: Offset,
+    proof: Proof,
     seed: u64,
-) -> Result<Option<ByteRange>, LocalFault> {
+) -> Result<Option<(ByteRange, Weight)>, LocalFault> {
     let draft = &orders.dossier.part;
     let origin = orders.url.origin();
     let vouched = draft.validators.iter().any(|(o, v)| *o == origin && v.has_strong());
     if draft.held < PROBE_ABOVE || vouched || orders.dossier.rival.is_some() || !orders.terms.digests.is_empty() {
         return Ok(None);
     }
-    let blocks = tail.0 / OVERLAP.0;
-    let start = Offset(seed.checked_rem(blocks).unwrap_or(0) * OVERLAP.0);
-    let block = ByteRange::new(start, start + OVERLAP);
-    Ok(store.informative(Place::Part, block)?.then_some(block))
+    let blocks = proof.part.0 / OVERLAP.0;
+    let mut drawn = None;
+    for n in 0..PROBE_DRAWS {
+        // The odd factor is that of Fibonacci hashing: draws from one seed lie far apart.
+        let draw = seed.wrapping_add(n.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let start = Offset(draw.checked_rem(blocks).unwrap_or(0) * OVERLAP.0);
+        let block = ByteRange::new(start, start + OVERLAP);
+        if store.informative(Place::Part, block)? {
+            return Ok(Some((block, Weight::Informative)));
+        }
+        drawn.get_or_insert((block, Weight::Constant));
+    }
+    Ok(drawn)
 }
 
 fn note_inodes(dossier: &mut Dossier, store: &PartStore) {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::core::failure::LocalFault;
 use crate::core::range::{ByteRange, Length, Offset};
+use crate::io::effects;
 use crate::io::part::fault::{on, write_fault};
 use crate::io::part::gather::Gather;
 use crate::io::part::hasher::Hasher;
@@ -51,7 +52,7 @@ impl Draft {
     /// A file of which the first `held` bytes count; the rest is cut off.
     pub(super) fn new(taken: Taken, path: PathBuf, held: u64) -> Result<Self, LocalFault> {
         if taken.length != held {
-            taken.file.set_len(held).map_err(on("cut", &path))?;
+            effects::set_length(&taken.file, held).map_err(on("cut", &path))?;
         }
         // Nobody knows any more what an earlier session took.
         let ahead = if taken.length > 0 { u64::MAX } else { 0 };
@@ -100,7 +101,7 @@ impl Draft {
 
     /// Cuts to `to` bytes; the digests must be begun anew by the caller.
     pub(super) fn cut(&mut self, to: u64) -> Result<(), LocalFault> {
-        self.file.set_len(to).map_err(on("cut", &self.path))?;
+        effects::set_length(&self.file, to).map_err(on("cut", &self.path))?;
         self.gather = Gather::at(to);
         self.ahead = 0;
         Ok(())
@@ -109,7 +110,7 @@ impl Draft {
     /// Gives back what was taken beyond the end.
     pub(super) fn trim(&mut self) -> Result<(), LocalFault> {
         if self.ahead > self.gather.written() {
-            self.file.set_len(self.gather.written()).map_err(on("cut", &self.path))?;
+            effects::set_length(&self.file, self.gather.written()).map_err(on("cut", &self.path))?;
             self.ahead = 0;
         }
         Ok(())

@@ -6,12 +6,11 @@ use crate::core::file_xfer::Place;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::Length;
 use crate::io::durable;
-use crate::io::part::fault::{on, unlink};
+use crate::io::part::fault::on;
 use crate::io::part::flush::lock;
 use crate::io::part::publish::{Publish, finish, finished};
-use crate::io::part::record::{Claim, Entry};
 use crate::io::part::run::Run;
-use crate::io::part::{PartStore, SyncMode, take};
+use crate::io::part::{PartStore, SyncMode, take, witness};
 
 impl PartStore {
     /// The digests of everything that the part holds. Only what the running digests have not seen is read; `progress` is
@@ -39,7 +38,8 @@ impl PartStore {
     }
 
     /// The part becomes the file of the final name, flushed (with [`SyncMode::Full`]), with the mode the umask gives; the
-    /// rival and the journal go. Afterwards the store is good for nothing but to be dropped.
+    /// rival and the journal go. A witness stays beside it until [`tidy`](super::tidy). Afterwards the store is good for
+    /// nothing but to be dropped.
     ///
     /// # Errors
     /// [`LocalFault::NotOurs`] where the name is taken and may not be, or the part file was replaced under us;
@@ -50,13 +50,15 @@ impl PartStore {
         self.part.trim()?;
         self.check_part()?;
         finish(&self.part.file, &self.names.part, self.spec.sync, how.mtime)?;
-        self.announce()?;
-        durable::publish(&self.names.part, &self.names.target, how.existing)?;
+        self.rival = None;
+        witness::set(&self.names)?;
+        let published = durable::publish(&self.names.part, &self.names.target, how.existing);
+        if let Err(fault) = published {
+            witness::part_is_not_published(&self.names)?;
+            return Err(fault);
+        }
         if self.spec.sync == SyncMode::Full {
             durable::sync_dir(self.names.folder())?;
-        }
-        if self.rival.take().is_some() {
-            unlink(&self.names.rival)?;
         }
         lock(&self.journal).remove()?;
         finished(&self.part.file, &self.names.target, how)
@@ -69,17 +71,6 @@ impl PartStore {
         let ours = take::names(path, &self.part.file)? && length == self.part.held();
         let why = "was changed by somebody else while it was written; delete it and start again".into();
         if ours { Ok(()) } else { Err(LocalFault::NotOurs { path: path.display().to_string(), why }) }
-    }
-
-    /// Tells the journal, where there is one, which file gets the final name: should we be killed before the record says
-    /// so, the next run finds out.
-    fn announce(&self) -> Result<(), LocalFault> {
-        let mut journal = lock(&self.journal);
-        if !journal.exists() {
-            return Ok(());
-        }
-        let claim = Claim { held: self.part.held(), flushed: self.spec.sync == SyncMode::Full, inode: self.part.inode };
-        journal.append(&[Entry::Claim(Place::Part, claim)])
     }
 }
 

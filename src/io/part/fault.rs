@@ -7,6 +7,7 @@ use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
 use crate::core::range::Length;
 use crate::core::units::human_bytes;
+use crate::io::effects;
 
 /// The fault for `error`, met while `doing` something to `path`.
 pub(super) fn fault(doing: &'static str, path: &Path, error: &io::Error) -> LocalFault {
@@ -38,8 +39,5 @@ pub(super) fn on<'a>(doing: &'static str, path: &'a Path) -> impl Fn(io::Error) 
 
 /// Removes a file; one that is not there is removed already.
 pub(super) fn unlink(path: &Path) -> Result<(), LocalFault> {
-    match std::fs::remove_file(path) {
-        Err(e) if e.kind() != ErrorKind::NotFound => Err(fault("delete", path, &e)),
-        _ => Ok(()),
-    }
+    effects::unlink(path).map(drop).map_err(on("delete", path))
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
+use crate::io::effects;
 use crate::io::part::SyncMode;
 use crate::io::part::draft::Draft;
 use crate::io::part::fault::on;
@@ -63,7 +64,7 @@ impl Checkpoint {
     pub(super) fn run(self) -> Result<(), LocalFault> {
         for draft in &self.drafts {
             if self.sync == SyncMode::Full {
-                draft.file.sync_data().map_err(on("flush", &draft.path))?;
+                effects::sync_data(&draft.file).map_err(on("flush", &draft.path))?;
             }
         }
         // Waited for before the journal is locked: the receiving thread may want that lock.

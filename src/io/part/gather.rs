@@ -6,6 +6,8 @@ use std::io::{self, IoSlice};
 
 use bytes::Bytes;
 
+use crate::io::effects;
+
 /// Writes end at multiples of this: large aligned writes cost the kernel half of small ones. 1 MiB.
 pub(super) const STRIDE: u64 = 1 << 20;
 /// The most pieces of one write. Each piece may pin a whole receive buffer, and the system takes 1024 at most.
@@ -75,14 +77,14 @@ impl Gather {
 /// Writes all of `slices` from `*at` to `goal`; `*at` moves along with what was written.
 fn write_all_at(file: &File, mut slices: &mut [IoSlice<'_>], at: &mut u64, goal: u64) -> io::Result<()> {
     while *at < goal {
-        match rustix::io::pwritev(file, slices, *at) {
+        match effects::write_at(file, slices, *at) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(n) => {
                 *at += n as u64;
                 IoSlice::advance_slices(&mut slices, n);
             }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::io::durable::{self, Clobber};
+use crate::io::effects;
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
 use crate::io::part::names::{folder_of, sibling};
@@ -19,6 +20,8 @@ use crate::io::part::{SyncMode, take};
 
 /// A journal longer than this is written anew with what counts: 1 MiB.
 const LONG: u64 = 1 << 20;
+/// How the name of a journal that is being written anew ends.
+const NEXT: &str = "-next";
 /// A journal longer than this is none of ours: 256 MiB.
 const ABSURD: u64 = 256 << 20;
 
@@ -82,6 +85,26 @@ impl Journal {
         self.boot.is(self.last_boot)
     }
 
+    /// As [`Journal::record`], while the files are being opened: not yet in the name of this boot, in which their lengths
+    /// would count before they have been cut. Where there is no journal, there is nothing to correct.
+    pub(super) fn correct(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.write(entries)?;
+        self.flush_if_wanted()
+    }
+
+    /// Records words that must be on the disk before what they announce is done.
+    pub(super) fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+        self.append(entries)?;
+        self.flush_if_wanted()
+    }
+
+    fn flush_if_wanted(&mut self) -> Result<(), LocalFault> {
+        match self.sync {
+            SyncMode::Full => self.flush(),
+            SyncMode::None => Ok(()),
+        }
+    }
+
     /// What it says of a draft.
     pub(super) const fn known(&self, place: Place) -> &Known {
         match place {
@@ -113,9 +136,9 @@ impl Journal {
     fn write(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
         let bytes: Vec<u8> = entries.iter().flat_map(Entry::encode).collect();
         let Some(file) = &mut self.file else { return Ok(()) };
-        if let Err(e) = file.write_all(&bytes) {
+        if let Err(e) = effects::Writer(file).write_all(&bytes) {
             // A torn record would hide all that follow it.
-            let _ = file.set_len(self.size).and_then(|()| file.seek(SeekFrom::Start(self.size)));
+            let _ = effects::set_length(file, self.size).and_then(|()| file.seek(SeekFrom::Start(self.size)));
             return Err(fault("write", &self.path, &e));
         }
         self.size += bytes.len() as u64;
@@ -126,7 +149,7 @@ impl Journal {
     /// Everything appended so far is on the disk afterwards, and the files' names too.
     pub(super) fn flush(&mut self) -> Result<(), LocalFault> {
         let Some(file) = &self.file else { return Ok(()) };
-        file.sync_data().map_err(on("flush", &self.path))?;
+        effects::sync_data(file).map_err(on("flush", &self.path))?;
         if !self.name_synced {
             durable::sync_dir(folder_of(&self.path))?;
             self.name_synced = true;
@@ -146,19 +169,28 @@ impl Journal {
         Entry::Proof(place, Proof { inode, first: first as u32, sums, states })
     }
 
-    /// Ends it: the file is gone afterwards, and nothing is known.
+    /// A name beside it was given to another file: the folder is flushed before anything is claimed of that one.
+    pub(super) const fn names_changed(&mut self) {
+        self.name_synced = false;
+    }
+
+    /// Ends it: the file is gone afterwards, and nothing is known. After a loss of power it may be back.
     pub(super) fn remove(&mut self) -> Result<(), LocalFault> {
         if self.file.is_some() {
             unlink(&self.path)?;
+            // What a process left that was killed while it wrote the journal anew.
+            unlink(&sibling(&self.path, NEXT))?;
         }
-        self.forget();
+        (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
+        (self.part, self.rival) = (Known::default(), Known::default());
         Ok(())
     }
 
-    /// Knows nothing any more; a next record begins a new file.
-    pub(super) fn forget(&mut self) {
-        (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
-        (self.part, self.rival) = (Known::default(), Known::default());
+    /// The same, for good: it would speak of files that have another content by then.
+    pub(super) fn remove_for_good(&mut self) -> Result<(), LocalFault> {
+        let there = self.exists();
+        self.remove()?;
+        if there && self.sync == SyncMode::Full { durable::sync_dir(folder_of(&self.path)) } else { Ok(()) }
     }
 
     fn read(&mut self, mut file: File) -> Result<(), LocalFault> {
@@ -169,7 +201,9 @@ impl Journal {
             return unlink(&self.path);
         }
         entries.into_iter().for_each(|e| self.learn(e));
-        file.set_len(good).and_then(|()| file.seek(SeekFrom::Start(good))).map_err(on("cut", &self.path))?;
+        effects::set_length(&file, good)
+            .and_then(|()| file.seek(SeekFrom::Start(good)))
+            .map_err(on("cut", &self.path))?;
         (self.file, self.size) = (Some(file), good);
         Ok(())
     }
@@ -191,12 +225,12 @@ impl Journal {
 
     /// Writes it anew, with the last word on each draft only.
     fn compact(&mut self) -> Result<(), LocalFault> {
-        let next = sibling(&self.path, "-next");
-        let mut file = take::create_own(&next).map_err(on("create", &next))?;
+        let next = sibling(&self.path, NEXT);
+        let file = take::create_own(&next).map_err(on("create", &next))?;
         let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
-        file.write_all(&bytes).map_err(on("write", &next))?;
+        effects::Writer(&file).write_all(&bytes).map_err(on("write", &next))?;
         if self.sync == SyncMode::Full {
-            file.sync_data().map_err(on("flush", &next))?;
+            effects::sync_data(&file).map_err(on("flush", &next))?;
         }
         durable::publish(&next, &self.path, Clobber::Replace)?;
         (self.file, self.size, self.name_synced) = (Some(file), bytes.len() as u64, false);

@@ -11,7 +11,7 @@
 //! | `draft`, `gather`, `room` | bytes in and out of one file |
 //! | `digests`, `sums`, `run`, `hasher` | digests while bytes flow |
 //! | `record`, `journal`, `flush` | what is remembered, and when |
-//! | `versions`, `ending`, `publish` | cutting, replacing, finishing |
+//! | `versions`, `ending`, `publish`, `witness` | cutting, replacing, finishing |
 
 mod boot;
 mod digests;
@@ -34,8 +34,10 @@ mod take;
 mod tests;
 mod versions;
 mod whole;
+mod witness;
 
 pub use whole::{adopt_equal, file_names, has_digests, has_part, holder};
+pub use witness::{is_witnessed, tidy};
 
 use std::path::Path;
 
@@ -114,21 +116,19 @@ pub struct Opened {
     pub part_held: Length,
     /// Bytes held in the rival, where there is one.
     pub rival_held: Option<Length>,
-    /// The file already stands under its final name: an earlier run published it, and ended before it could say so.
-    pub published: Option<Published>,
+    /// Is the part what the record knows as the rival?
+    pub promoted: Promoted,
     /// What a person should know: files replaced, bytes that do not count. Paths are as the user gave them.
     pub remarks: Vec<String>,
 }
 
-/// A file that an earlier run gave its final name.
+/// Is the part what the record knows as the rival?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Published {
-    /// Its size.
-    pub size: Length,
-    /// Its modification time in nanoseconds since the Unix epoch.
-    pub mtime_ns: i128,
-    /// Its inode.
-    pub inode: u64,
+pub enum Promoted {
+    /// It is: an earlier run put it in the part's place, and ended before the record could say so.
+    Yes,
+    /// It is not.
+    No,
 }
 
 /// The files of one download. Both are locked while it lives.

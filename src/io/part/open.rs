@@ -4,7 +4,6 @@
 //! been started anew since. After that, only what was flushed counts. A file that no journal speaks of was small or
 //! begun a moment ago, and is fetched again.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -12,14 +11,17 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::file_xfer::dossier::{Dossier, Draft as DraftRecord};
 use crate::core::range::Length;
+use crate::io::durable;
 use crate::io::part::draft::Draft;
 use crate::io::part::fault::unlink;
 use crate::io::part::flush::Flusher;
 use crate::io::part::hasher::Hasher;
 use crate::io::part::journal::Journal;
 use crate::io::part::names::Names;
+use crate::io::part::record::{Claim, Entry};
 use crate::io::part::take::{Standing, Taken, look, take};
-use crate::io::part::{Marked, Opened, PartStore, Published, Spec};
+use crate::io::part::versions::begun;
+use crate::io::part::{Marked, Opened, PartStore, Promoted, Spec, SyncMode, witness};
 
 impl PartStore {
     /// Opens, or makes, the files of the download to `target`, and locks them. `dossier` is what the record knows of
@@ -31,14 +33,15 @@ impl PartStore {
     pub fn open(target: &Path, dossier: &Dossier, spec: Spec) -> Result<Opened, LocalFault> {
         let names = Names::of(target);
         let mut remarks = Vec::new();
+        witness::part_is_not_published(&names)?;
         let taken = take(&names.part, standing(&dossier.part), &mut remarks)?;
         let mut journal = Journal::open(&names.journal, spec.boot, spec.sync)?;
-        let published = published(&names, &taken, &journal, dossier)?;
+        let (dossier, promoted) = after_promotion(&names, dossier, &taken, &mut journal, spec.sync)?;
         if taken.length == 0 {
-            discard_stale(&mut journal, published)?;
+            discard_stale(&names, &dossier, &mut journal)?;
         }
-        let part = adopt(taken, &names.part, &dossier.part, (&journal, Place::Part), &spec, &mut remarks)?;
-        let rival = open_rival(&names, dossier, &journal, &spec, &mut remarks)?;
+        let part = adopt(taken, &names.part, &dossier.part, (&mut journal, Place::Part), &spec, &mut remarks)?;
+        let rival = open_rival(&names, &dossier, &mut journal, &spec, &mut remarks)?;
         let marked = mark(&mut journal)?;
         let store = Self {
             names,
@@ -53,7 +56,7 @@ impl PartStore {
             waiting_since: None,
         };
         let (part_held, rival_held) = (Length(store.part.held()), store.rival.as_ref().map(|r| Length(r.held())));
-        Ok(Opened { store, part_held, rival_held, published, remarks })
+        Ok(Opened { store, part_held, rival_held, promoted, remarks })
     }
 
     /// Removes the files of a download that does not run: nothing of it is wanted any more.
@@ -70,18 +73,20 @@ impl PartStore {
         let _locked = take(&names.part, Standing::Orphan, &mut Vec::new())?;
         unlink(&names.rival)?;
         unlink(&names.journal)?;
-        unlink(&names.part)
+        unlink(&names.part)?;
+        // A journal that a loss of power brings back would speak of files made since.
+        durable::sync_dir(names.folder())
     }
 }
 
 fn open_rival(
     names: &Names,
     dossier: &Dossier,
-    journal: &Journal,
+    journal: &mut Journal,
     spec: &Spec,
     remarks: &mut Vec<String>,
 ) -> Result<Option<Draft>, LocalFault> {
-    let there = look(&names.rival)?.is_some();
+    let there = look(&names.rival)?.is_some() && !witness::stands(names)?;
     match &dossier.rival {
         Some(record) if there => {
             let taken = take(&names.rival, Standing::Claimed, remarks)?;
@@ -105,13 +110,17 @@ fn adopt(
     taken: Taken,
     path: &Path,
     record: &DraftRecord,
-    (journal, place): (&Journal, Place),
+    (journal, place): (&mut Journal, Place),
     spec: &Spec,
     remarks: &mut Vec<String>,
 ) -> Result<Draft, LocalFault> {
     let held = trusted(taken.length, record, journal, place);
     remarks.extend(shortfall(taken.length, held, record, path));
     let proof = journal.known(place).proof.clone().filter(|p| p.inode == taken.inode && p.sums.length <= held);
+    if journal.known(place).flushed > held {
+        // First the word, then the deed: what is written in place of what is cut off has not been flushed.
+        journal.correct(&[Entry::Claim(place, Claim { held, flushed: false, inode: taken.inode })])?;
+    }
     let mut draft = Draft::new(taken, path.to_owned(), held)?;
     if let Some(run) = PartStore::new_run(spec, &draft) {
         let run = match proof {
@@ -153,33 +162,40 @@ fn standing(record: &DraftRecord) -> Standing {
     if *record == DraftRecord::default() { Standing::Orphan } else { Standing::Claimed }
 }
 
-/// The part file is new: does the file that it was stand under the final name?
-fn published(
+/// The rival took the part's place, and the process ended before anybody could say so: what is known of the rival is
+/// then true of the part.
+fn after_promotion(
     names: &Names,
-    taken: &Taken,
-    journal: &Journal,
     dossier: &Dossier,
-) -> Result<Option<Published>, LocalFault> {
-    if taken.length > 0 || standing(&dossier.part) == Standing::Orphan {
-        return Ok(None);
+    taken: &Taken,
+    journal: &mut Journal,
+    sync: SyncMode,
+) -> Result<(Dossier, Promoted), LocalFault> {
+    let mut dossier = dossier.clone();
+    if look(&names.rival)?.is_some() {
+        return Ok((dossier, Promoted::No));
     }
-    let Some(claim) = journal.known(Place::Part).claim else { return Ok(None) };
-    let whole = dossier.part.total.is_none_or(|total| total.0 == claim.held);
-    let found =
-        look(&names.target)?.filter(|m| m.is_file() && whole && m.ino() == claim.inode && m.len() == claim.held);
-    Ok(found.map(|m| Published {
-        size: Length(m.len()),
-        mtime_ns: i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec()),
-        inode: m.ino(),
-    }))
+    let inode = |place| journal.known(place).claim.map(|claim| claim.inode);
+    if inode(Place::Rival) == Some(taken.inode) && inode(Place::Part) != Some(taken.inode) {
+        durable::sync_dir(names.folder())?;
+        let flushed = journal.known(Place::Rival).flushed;
+        journal.correct(&[begun(Place::Part, flushed, sync, taken.inode), begun(Place::Rival, 0, sync, 0)].concat())?;
+    }
+    let promoted = dossier.part.inode != Some(taken.inode)
+        && dossier.rival.as_ref().is_some_and(|rival| rival.inode == Some(taken.inode));
+    if promoted {
+        dossier.part = dossier.rival.take().unwrap_or_default();
+    }
+    Ok((dossier, if promoted { Promoted::Yes } else { Promoted::No }))
 }
 
-/// The part file is empty, so what the journal says of it is past. It stays on the disk where it tells of a file that was
-/// published, until the caller has understood: then `close` removes it.
-fn discard_stale(journal: &mut Journal, published: Option<Published>) -> Result<(), LocalFault> {
-    match published {
-        Some(_) => journal.forget(),
-        None => journal.remove()?,
+/// The part file is empty, so what the journal says of it is past; what it says of a rival is not.
+fn discard_stale(names: &Names, dossier: &Dossier, journal: &mut Journal) -> Result<(), LocalFault> {
+    if dossier.rival.is_none() || look(&names.rival)?.is_none() {
+        return journal.remove_for_good();
+    }
+    if journal.known(Place::Part).claim.is_some_and(|claim| claim.held > 0) {
+        return journal.correct(&begun(Place::Part, 0, SyncMode::None, 0));
     }
     Ok(())
 }

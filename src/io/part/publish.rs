@@ -1,8 +1,8 @@
 //! The last steps: what is verified becomes the file of the final name.
 
-use std::fs::{File, FileTimes, Permissions};
+use std::fs::{File, FileTimes};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -11,6 +11,7 @@ use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
 use crate::core::time::Epoch;
+use crate::io::effects;
 use crate::io::part::SyncMode;
 use crate::io::part::fault::on;
 
@@ -32,17 +33,17 @@ pub struct Publish {
 /// Gives the file its mode and time, and flushes it where that is wanted. It still has the part file's name.
 pub(super) fn finish(file: &File, path: &Path, sync: SyncMode, mtime: Option<Epoch>) -> Result<(), LocalFault> {
     // Some file systems know no modes: a file of theirs has the right one already.
-    match file.set_permissions(Permissions::from_mode(0o666 & !umask())) {
+    match effects::set_mode(file, 0o666 & !umask()) {
         Err(e) if !matches!(e.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) => {
             return Err(on("set the mode of", path)(e));
         }
         _ => {}
     }
     if let Some(time) = mtime.and_then(system_time) {
-        file.set_times(FileTimes::new().set_modified(time)).map_err(on("set the time of", path))?;
+        effects::set_times(file, FileTimes::new().set_modified(time)).map_err(on("set the time of", path))?;
     }
     match sync {
-        SyncMode::Full => file.sync_all().map_err(on("flush", path)),
+        SyncMode::Full => effects::sync_all(file).map_err(on("flush", path)),
         SyncMode::None => Ok(()),
     }
 }

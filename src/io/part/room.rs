@@ -9,6 +9,7 @@ use std::path::Path;
 use crate::core::failure::LocalFault;
 use crate::core::range::Length;
 use crate::core::units::human_bytes;
+use crate::io::effects;
 use crate::io::part::fault::{on, write_fault};
 use crate::io::part::gather::STRIDE;
 
@@ -47,16 +48,15 @@ fn free(file: &File) -> Option<u64> {
 
 #[cfg(target_os = "linux")]
 fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
-    use rustix::fs::FallocateFlags;
     use rustix::io::Errno;
     if is_memory(file) {
         return Ok(Ahead::Nothing);
     }
-    match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, held, total.saturating_sub(held)) {
+    match effects::allocate(file, held, total.saturating_sub(held)) {
         Ok(()) => Ok(Ahead::Taken),
         Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {
             // Half of it may have been taken.
-            let _ = file.set_len(held);
+            let _ = effects::set_length(file, held);
             Err(write_fault(path, total.saturating_sub(held), &e.into()))
         }
         Err(e @ Errno::FBIG) => Err(on("reserve room for", path)(e.into())),

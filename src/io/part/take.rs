@@ -13,6 +13,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 use crate::core::failure::LocalFault;
+use crate::io::effects;
 use crate::io::part::fault::{fault, on, unlink};
 use crate::io::part::names::{folder_of, sibling};
 
@@ -64,7 +65,7 @@ pub(super) fn existing_own(path: &Path) -> Result<Option<File>, LocalFault> {
 pub(super) fn create_own(path: &Path) -> io::Result<File> {
     match create_new(path) {
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            std::fs::remove_file(path)?;
+            effects::unlink(path)?;
             create_new(path)
         }
         other => other,
@@ -143,7 +144,7 @@ fn create(path: &Path, remarks: &mut Vec<String>) -> Result<Option<Taken>, Local
 
 /// Only its owner may look into a file that is not verified yet; and nobody can have given the name another meaning.
 fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(path)
+    effects::open(OpenOptions::new().read(true).write(true).create_new(true).mode(0o600), path)
 }
 
 /// `None` where the name is gone, or became a link, since it was looked at.
@@ -179,7 +180,7 @@ fn defect(path: &Path, meta: &Metadata) -> Option<&'static str> {
 fn owner_here(path: &Path) -> Option<u32> {
     let probe = sibling(path, ".owner");
     let uid = create_new(&probe).and_then(|file| file.metadata()).ok()?.uid();
-    let _ = std::fs::remove_file(&probe);
+    let _ = effects::unlink(&probe);
     Some(uid)
 }
 

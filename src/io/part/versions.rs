@@ -3,19 +3,20 @@
 //! These steps are rare and wait for whatever is being flushed. Each leaves a state that the rules of `open` read right,
 //! wherever it is interrupted.
 
-use std::io::{self, Read as _, Seek as _};
+use std::io::{self, Seek as _};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::range::Length;
 use crate::io::durable::{self, Clobber};
+use crate::io::effects;
 use crate::io::part::draft::Draft;
 use crate::io::part::fault::{on, unlink, write_fault};
 use crate::io::part::flush::lock;
 use crate::io::part::hasher::Hasher;
 use crate::io::part::record::{Claim, Entry};
 use crate::io::part::take::{Standing, Taken, take};
-use crate::io::part::{PartStore, SyncMode};
+use crate::io::part::{PartStore, SyncMode, witness};
 
 impl PartStore {
     /// Cuts a draft to its first `to` bytes; one that holds no more stays as it is.
@@ -45,6 +46,10 @@ impl PartStore {
     pub fn fork(&mut self, at: Length) -> Result<(), LocalFault> {
         let at = self.settle(Place::Part)?.min(at);
         self.drop_rival()?;
+        if lock(&self.journal).known(Place::Rival).flushed > 0 {
+            // Of one that is gone.
+            self.record(&begun(Place::Rival, 0, SyncMode::None, 0))?;
+        }
         let path = self.names.rival.clone();
         let taken = take(&path, Standing::Orphan, &mut Vec::new())?;
         if let Err(e) = copy_start(&self.part, &taken, at.0) {
@@ -53,6 +58,8 @@ impl PartStore {
         }
         let mut rival = Draft::new(Taken { length: at.0, ..taken }, path, at.0)?;
         rival.hasher = Self::new_run(&self.spec, &rival).map(Hasher::new);
+        // Else a loss of power could bring back an older rival under the name of which this one's bytes are claimed.
+        lock(&self.journal).names_changed();
         self.record(&begun(Place::Rival, at.0, SyncMode::None, rival.inode))?;
         self.rival = Some(rival);
         Ok(())
@@ -74,7 +81,7 @@ impl PartStore {
         words.extend(begun(Place::Rival, 0, sync, 0));
         if sync == SyncMode::Full {
             // Flushed whole, so that even what the journal says of the old part is true of the new one until it says more.
-            rival.file.sync_data().map_err(on("flush", &rival.path))?;
+            effects::sync_data(&rival.file).map_err(on("flush", &rival.path))?;
         } else {
             self.record(&words)?;
         }
@@ -108,25 +115,22 @@ impl PartStore {
         // What a checkpoint met is of no interest any more.
         let _ = self.flusher.wait();
         unlink(&self.names.part)?;
-        unlink(&self.names.rival)?;
-        unlink(&self.names.journal)
+        if !witness::stands(&self.names)? {
+            unlink(&self.names.rival)?;
+        }
+        lock(&self.journal).remove_for_good()
     }
 
     /// Writes records, after any that a checkpoint is still about to write, and flushes them.
     fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
         self.flusher.wait()?;
         self.mark_journal()?;
-        let mut journal = lock(&self.journal);
-        journal.append(entries)?;
-        match self.spec.sync {
-            SyncMode::Full => journal.flush(),
-            SyncMode::None => Ok(()),
-        }
+        lock(&self.journal).record(entries)
     }
 }
 
 /// A draft that has nothing to do with what was said of its place before.
-fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
+pub(super) fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
     let nothing = Claim { held: 0, flushed: true, inode };
     [Entry::Claim(place, nothing), Entry::Claim(place, Claim { held, flushed: sync == SyncMode::Full, inode })]
 }
@@ -135,6 +139,6 @@ fn begun(place: Place, held: u64, sync: SyncMode, inode: u64) -> [Entry; 2] {
 fn copy_start(part: &Draft, rival: &Taken, at: u64) -> io::Result<()> {
     let mut from = &*part.file;
     from.rewind()?;
-    let copied = io::copy(&mut from.take(at), &mut &rival.file)?;
+    let copied = effects::copy(from, &rival.file, at)?;
     if copied == at { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
 }

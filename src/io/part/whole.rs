@@ -84,6 +84,15 @@ fn equal(a: File, b: File) -> std::io::Result<bool> {
 }
 
 impl PartStore {
+    /// Does the rival, as far as it is held, have all these digests?
+    ///
+    /// # Errors
+    /// [`LocalFault::Io`] where it cannot be read.
+    pub fn rival_has(&mut self, expected: &[Expected]) -> Result<bool, LocalFault> {
+        self.settle(Place::Rival)?;
+        has_digests(&self.names.rival, expected)
+    }
+
     /// The inode of a draft's file; `None` where there is no such draft.
     pub fn inode(&self, place: Place) -> Option<u64> {
         self.draft(place).map(|d| d.inode)

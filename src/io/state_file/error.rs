@@ -56,6 +56,6 @@ pub enum StateError {
         why: String,
     },
     /// The system refuses, the disk is full, or another process holds the lock for too long.
-    #[error(transparent)]
+    #[error("{0}. The client state file is kept there; --state-file names another")]
     Local(#[from] LocalFault),
 }

@@ -185,11 +185,16 @@ impl StateFile {
         if let Some(limit) = Damage::too_large(size as u64) {
             return Err(StateError::Unfit { path: self.path().to_owned(), why: limit.to_string() });
         }
+        let first = !copies::is_there(self.path());
         durable::write_new(&self.files.next, document.chunks(), durable::PRIVATE)?;
         self.files.rotate().inspect_err(|_| {
             // A next generation that is whole would count at the next reading, although its change was refused.
             let _ = durable::remove(&self.files.next);
         })?;
+        if first {
+            // A process that was killed may have made the folder, and not flushed its name.
+            durable::sync_way_to(durable::folder_of(self.path()));
+        }
         document.mark_saved();
         Ok(Stamp::of(self.path()))
     }

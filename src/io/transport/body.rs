@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 
 use super::explain;
-use crate::core::failure::Failure;
+use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::Framing;
 use crate::core::range::Length;
 use crate::core::time::Delay;
@@ -39,10 +39,15 @@ pub struct Body {
 }
 
 impl Answer {
-    pub(super) fn new(mut response: reqwest::Response, connection: Connection) -> Self {
+    /// # Errors
+    /// [`BadAnswer::Framing`] where the body is in a transfer coding that was not asked for.
+    pub(super) fn new(mut response: reqwest::Response, connection: Connection) -> Result<Self, Failure> {
         let headers = std::mem::take(response.headers_mut());
-        let framing = framing_of(&headers, response.version());
-        Self { status: response.status().as_u16(), headers, framing, connection, body: Body { response, framing } }
+        let Some(framing) = framing_of(&headers, response.version()) else {
+            let detail = "its body is in a transfer coding other than chunked".to_owned();
+            return Err(Failure::BadAnswer(BadAnswer::Framing { detail }));
+        };
+        Ok(Self { status: response.status().as_u16(), headers, framing, connection, body: Body { response, framing } })
     }
 }
 
@@ -78,16 +83,19 @@ impl Body {
     }
 }
 
-fn framing_of(headers: &HeaderMap, version: http::Version) -> Framing {
-    if headers.contains_key(TRANSFER_ENCODING) && version == http::Version::HTTP_11 {
-        return Framing::Marked;
+/// `None` where a transfer coding other than chunked alone was used: what follows is not the bytes of the file.
+fn framing_of(headers: &HeaderMap, version: http::Version) -> Option<Framing> {
+    if version == http::Version::HTTP_11 && headers.contains_key(TRANSFER_ENCODING) {
+        let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+        let chunked = codings.next().is_some_and(|v| v.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));
+        return (chunked && codings.next().is_none()).then_some(Framing::Marked);
     }
     let length = headers.get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()).and_then(|v| v.trim().parse().ok());
-    match length {
+    Some(match length {
         Some(length) => Framing::Length(Length(length)),
         None if version >= http::Version::HTTP_2 => Framing::Marked,
         None => Framing::Close,
-    }
+    })
 }
 
 impl std::fmt::Debug for Answer {

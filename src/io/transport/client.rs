@@ -148,7 +148,9 @@ impl Client {
             Stage::Connecting | Stage::Connected(_) => Connection::Fresh,
         };
         match outcome {
-            Some(Ok(response)) => Ok(Answer::new(response, connection)),
+            Some(Ok(response)) => {
+                Answer::new(response, connection).map_err(|failure| Miss { failure, connection: Connection::Fresh })
+            }
             Some(Err(error)) => {
                 let failure = explain::before_head(error, self.setup.settings.connect_timeout);
                 Err(Miss { failure, connection })

@@ -38,6 +38,9 @@ pub(super) struct World {
     pub(super) digest: LastWord,
     pub(super) company: Company,
     pub(super) revalidate: Option<Draft>,
+    pub(super) weight: Weight,
+    /// What the digest says of a rival.
+    pub(super) rival_is: Result<(), Failure>,
 }
 
 impl World {
@@ -49,6 +52,8 @@ impl World {
             digest: LastWord::Joints,
             company: Company::Alone,
             revalidate: None,
+            weight: Weight::Informative,
+            rival_is: Ok(()),
         }
     }
 
@@ -61,8 +66,10 @@ impl World {
             proof: Proof {
                 part: back(&self.dossier.part),
                 rival: self.dossier.rival.as_ref().map(back).unwrap_or_default(),
+                weight: self.weight,
             },
             probe: None,
+            probe_weight: Weight::Constant,
             digest: self.digest,
             company: self.company,
             freshness: Freshness::CacheAllowed,
@@ -91,8 +98,11 @@ impl World {
                     let open = open.as_mut().expect("an open answer");
                     self.receive(receive, open)
                 }
-                Next::Finish { place, evidence } => {
-                    assert_eq!(place, Place::Part);
+                Next::Finish { place: Place::Rival, .. } => {
+                    step = machine.rival_judged(self.rival_is.clone());
+                    continue;
+                }
+                Next::Finish { evidence, .. } => {
                     self.dossier = machine.dossier().clone();
                     return Ended::Finished(std::mem::take(&mut self.files.part), evidence);
                 }

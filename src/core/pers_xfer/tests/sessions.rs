@@ -8,7 +8,6 @@ use crate::core::pers_xfer::record::{Evidence, Status, error_code};
 use crate::core::pers_xfer::{Action, Event, LOCAL_AGAIN, OnLocalFault, RESUME_AFTER, Rules, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::Delay;
-use crate::core::verdict::Class;
 
 fn running(mirrors: usize) -> Bench {
     let mut bench = Bench::new(mirrors, Rules::default());
@@ -173,15 +172,14 @@ fn unchanged_keeps_the_facts_of_the_earlier_life() {
 }
 
 #[test]
-fn too_large_and_ever_changing_are_final_whatever_other_mirrors_there_are() {
-    let mut bench = running(3);
-    let too_large = Failure::TooLarge { size: Length(9), limit: Length(1) };
-    assert_eq!(overs(&bench.fails(too_large)), 1);
-    assert_eq!(bench.error_code(), Some(error_code::TOO_BIG));
-    let mut bench = running(3);
-    assert_eq!(overs(&bench.fails(Failure::KeepsChanging { times: 9 })), 1);
-    assert_eq!(bench.record().failed_class(), Some(Class::Changed));
-    assert!(bench.message().contains("changing"), "{}", bench.message());
+fn too_large_and_ever_changing_speak_of_one_mirror_only() {
+    for failure in [Failure::TooLarge { size: Length(9), limit: Length(1) }, Failure::KeepsChanging { times: 9 }] {
+        let mut bench = running(2);
+        assert_eq!(started(&bench.fails(failure.clone())), [1], "the other mirror is asked");
+        bench.feed(Event::Began);
+        assert_eq!(overs(&bench.fails(failure)), 1);
+        assert_eq!(bench.error_code(), Some(error_code::PERMANENT));
+    }
 }
 
 #[test]

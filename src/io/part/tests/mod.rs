@@ -1,5 +1,6 @@
 //! Whole lives of a store: kills, reboots, strangers' files, full disks, and the digests through all of them.
 
+mod crashes;
 mod lives;
 mod strangers;
 mod versions;
@@ -14,7 +15,7 @@ use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Epoch, Mono};
-use crate::io::part::{BlockSums, Boot, Clobber, Opened, PartStore, Publish, Spec, SyncMode};
+use crate::io::part::{BlockSums, Boot, Clobber, Opened, PartStore, Publish, Spec, SyncMode, is_witnessed, tidy};
 
 const MIB: usize = 1 << 20;
 const FIRST_BOOT: Boot = Boot::Id([1; 16]);

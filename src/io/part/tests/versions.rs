@@ -100,6 +100,7 @@ fn a_rival_is_begun_with_the_parts_bytes_and_takes_its_place() {
         assert_eq!(again.store.digest(&mut |_| ()).expect("digest")[0].1, digest_of(Algorithm::Sha256, &whole));
         again.store.publish(PLAIN).expect("published");
         assert_eq!(read(&folder.target), whole);
+        tidy(&folder.target);
         assert_eq!(folder.names(), ["file.bin"]);
     }
 }
