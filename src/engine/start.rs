@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::failure::LocalFault;
 use crate::core::hosts::Gate;
 use crate::core::pers_xfer::record::{Record, XferId};
-use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency};
+use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency, View};
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
@@ -55,6 +55,7 @@ impl Supervisor<'_> {
         let way = self.ways.of(&entry.record.options.net)?;
         let now = self.clock.now();
         self.make(entry, way, now);
+        self.wait_for_its_host(id, now);
         self.handle(id, first, now);
         let starts = self.transfers.get(&id).is_some_and(|t| t.wanted.is_some() && t.record().path.is_some());
         if !asks_only {
@@ -84,7 +85,17 @@ impl Supervisor<'_> {
                 }
             }
         }
+        self.wait_for_its_host(id, now);
         self.handle(id, Event::Wake, now);
+    }
+
+    /// One that waited for a host when it was stored waits for what is known of the host now.
+    fn wait_for_its_host(&mut self, id: XferId, now: Now) {
+        let Some(View::Host { origin, .. }) = self.transfers.get(&id).map(|t| t.machine.view()) else { return };
+        if self.hosts.closed(&key_of(&origin), now).is_none() {
+            return self.handle(id, Event::HostOpened(origin), now);
+        }
+        self.waiting_for.entry(origin).or_default().insert(id);
     }
 
     fn make(&mut self, entry: Entry, way: Arc<Way>, now: Now) {

@@ -143,12 +143,18 @@ impl PersFileXfer {
     pub(super) fn stored_wait(&self, now: Now) -> Wait {
         let stored = self.record.next_request_time.map_or(Delay::ZERO, |at| at.since(now.wall));
         let due = now.mono + stored.min(self.rules.policy.longest());
-        let reason = match (due > now.mono, self.record.num_retries) {
-            (false, _) => Reason::Ready,
-            (true, 0) => Reason::Resuming,
-            (true, _) => Reason::Backoff,
-        };
-        self.not_before_a_mirror_is_free(due, reason, now)
+        self.not_before_a_mirror_is_free(due, self.stored_reason(stored), now)
+    }
+
+    /// Why it waits for so long, as far as the record tells: before its first session, it can only have been for a host.
+    fn stored_reason(&self, stored: Delay) -> Reason {
+        let first = self.record.mirrors.first().filter(|_| self.record.sessions == 0);
+        match (stored, self.record.num_retries, first) {
+            (Delay::ZERO, ..) => Reason::Ready,
+            (short, 0, _) if short <= RESUME_AFTER => Reason::Resuming,
+            (_, 0, Some(mirror)) => Reason::Held(HeldBy::HostBackoff, mirror.url.origin()),
+            _ => Reason::Backoff,
+        }
     }
 
     /// What stored Retry-Afters still hold back, each for a day at most.

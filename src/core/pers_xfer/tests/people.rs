@@ -42,6 +42,29 @@ fn retry_overrules_the_backoff_of_a_host() {
 }
 
 #[test]
+fn a_host_that_opens_wakes_who_waits_for_it_and_nobody_else() {
+    let other = crate::core::url::Origin::parse("http://other.example").expect("an origin");
+    for restarted in [false, true] {
+        let mut bench = Bench::new(1, Rules::default());
+        bench.wake();
+        let until = bench.now.mono + Delay::from_hours(1);
+        bench.feed(Event::HostClosed { until });
+        if restarted {
+            bench.restart_after(Delay::from_mins(1));
+        }
+        assert!(matches!(bench.machine.view(), View::Host { .. }), "restarted: {restarted}");
+        assert!(started(&bench.feed(Event::HostOpened(other.clone()))).is_empty());
+        let host = super::bench::url(0).origin();
+        assert_eq!(started(&bench.feed(Event::HostOpened(host.clone()))), [0]);
+    }
+    // A wait of its own is not the host's business.
+    let mut bench = running(1);
+    bench.fails(cut());
+    assert!(matches!(bench.machine.view(), View::Backoff { .. }));
+    assert!(started(&bench.feed(Event::HostOpened(super::bench::url(0).origin()))).is_empty());
+}
+
+#[test]
 fn a_failed_record_stays_failed_until_retry_begins_a_new_life() {
     let mut bench = running(2);
     bench.arrive(MIB);
