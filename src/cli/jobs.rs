@@ -1,6 +1,6 @@
 //! The downloads that were asked for, from URLs, mirrors and the input file to one [`Job`] each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -205,8 +205,6 @@ fn statuses(text: &str) -> Result<Vec<u16>, Trouble> {
 
 /// The folders that must exist before the downloads begin, each once.
 pub(crate) fn folders(jobs: &[Job]) -> Vec<PathBuf> {
-    let mut folders: Vec<_> = jobs.iter().map(|job| target::folder(&job.target).to_owned()).collect();
-    folders.sort();
-    folders.dedup();
-    folders
+    let folders: BTreeSet<&Path> = jobs.iter().map(|job| target::folder(&job.target)).collect();
+    folders.into_iter().map(Path::to_owned).collect()
 }

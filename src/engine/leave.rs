@@ -1,7 +1,5 @@
 //! The end of a run: sessions are told to end, what they hold is written, everything is nobody's.
 
-use std::collections::BTreeMap;
-
 use crate::core::pers_xfer::record::XferId;
 use crate::core::pers_xfer::{Event, Urgency};
 use crate::core::time::Delay;
@@ -42,7 +40,7 @@ impl Supervisor<'_> {
         for transfer in self.transfers.values().filter(|t| t.is_to_be_stored()) {
             self.persist.mark(transfer.id(), Urgency::Now, now.mono);
         }
-        self.save(Keep::Free, &BTreeMap::new())?;
+        self.save(Keep::Free)?;
         let why = self.why().clone();
         let left = std::mem::take(&mut self.transfers);
         for (id, mut transfer) in left {

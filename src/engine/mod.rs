@@ -6,7 +6,7 @@
 //! | file | about |
 //! |---|---|
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
-//! | `admit`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
+//! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `slots`, `hosts`, `way`, `leave` | the loop, who may start, whom to leave alone, how requests travel, the end |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
@@ -15,6 +15,7 @@ mod admit;
 mod claims;
 mod control;
 mod ended;
+mod enter;
 mod hosts;
 mod leave;
 mod persist;

@@ -15,6 +15,7 @@ use crate::core::time::{Delay, Mono, Now};
 use crate::engine::Job;
 use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
 use crate::engine::control::leave_wish;
+use crate::engine::enter::{Entered, Entering};
 use crate::io::clock::Clock;
 use crate::io::part;
 use crate::io::state_file::{Loaded, StateError, StateFile};
@@ -207,33 +208,49 @@ impl Persist {
         Ok(claimed)
     }
 
-    /// Makes the records of these jobs ours, whatever their status; those that others run are told of the jobs' URLs.
-    pub(super) fn take_over(
+    /// Enters jobs, all in one write; an answer each, in their order.
+    pub(super) fn enter(
         &mut self,
-        wanted: &[(XferId, &Job)],
+        jobs: Vec<Job>,
         rng: &mut dyn rand::Rng,
         clock: &Clock,
-    ) -> Result<BTreeMap<XferId, Result<Record, LocalFault>>, StateError> {
+    ) -> Result<Vec<Entered>, StateError> {
         let now = clock.now();
         let me = self.claims.show_life(rng)?;
         let (claims, path) = (&mut self.claims, self.file.path());
         self.file.commit(|document| {
-            let (mut answers, mut living) = (BTreeMap::new(), Living::new(path));
-            for (id, job) in wanted {
-                let Some(record) = document.get(*id) else { continue };
-                if let Some(fault) = living.in_use(&record) {
-                    leave_wish(document, &record, Wanted::Mirrors(job.urls.clone()), now, &mut *rng);
-                    answers.insert(*id, Err(fault));
-                    continue;
-                }
-                let mut record = sharing::obeyed(record, &[], now, &mut *rng);
-                record.owner = Some(me);
-                document.put(&record);
-                claims.hold(*id);
-                answers.insert(*id, Ok(record));
+            let living = Living::new(path);
+            let mut entering = Entering { me, claims, now, rng, living, twins: Twins::default() };
+            let entered = jobs.into_iter().map(|job| entering.enter(job, document)).collect();
+            entering.claims.committed(document);
+            entered
+        })
+    }
+
+    /// Makes the record of a job ours, whatever its status; a process that runs it is told of the job's URLs.
+    pub(super) fn take_over(
+        &mut self,
+        record: Record,
+        job: &Job,
+        rng: &mut dyn rand::Rng,
+        clock: &Clock,
+    ) -> Result<Result<Record, LocalFault>, StateError> {
+        let now = clock.now();
+        let me = self.claims.show_life(rng)?;
+        let (claims, path) = (&mut self.claims, self.file.path());
+        self.file.commit(|document| {
+            // It may have changed since it was read.
+            let record = document.get(record.id).unwrap_or(record);
+            if let Some(fault) = Living::new(path).in_use(&record) {
+                leave_wish(document, &record, Wanted::Mirrors(job.urls.clone()), now, rng);
+                return Err(fault);
             }
+            let mut record = sharing::obeyed(record, &[], now, rng);
+            record.owner = Some(me);
+            document.put(&record);
+            claims.hold(record.id);
             claims.committed(document);
-            answers
+            Ok(record)
         })
     }
 

@@ -1,6 +1,5 @@
 //! One run over jobs: they are taken up, the loop runs, reports come out.
 
-use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
 
 use crate::core::failure::LocalFault;
@@ -10,11 +9,11 @@ use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::{Record, Status, XferId};
 use crate::core::range::Length;
 use crate::engine::admit::{self, Admission, Entry};
-use crate::engine::claims::{Keep, Twins};
+use crate::engine::claims::Twins;
 use crate::engine::ended;
+use crate::engine::enter::Entered;
 use crate::engine::persist::Persist;
 use crate::engine::supervisor::{Parts, Supervisor};
-use crate::engine::watch::is_new;
 use crate::engine::way::LaneClients;
 use crate::engine::{Ending, Job, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
@@ -73,8 +72,6 @@ pub(super) fn on_an_event_loop<T>(future: impl Future<Output = Result<T, EngineE
 struct Run<'a> {
     supervisor: Supervisor<'a>,
     order: Vec<Slot>,
-    /// Records that are to be entered all at once, and wait for their slot.
-    staged: BTreeMap<XferId, Record>,
 }
 
 /// A job's place in the order of reports.
@@ -83,62 +80,40 @@ enum Slot {
     Ended(Box<Report>),
 }
 
-/// What the state holds of a job, and whether we may have it.
-type Known = Option<Result<Record, LocalFault>>;
-
 impl<'a> Run<'a> {
-    fn begin(settings: Settings, jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
+    fn begin(settings: Settings, mut jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
         let bounds = jobs.first().map(|job| job.options.policy.given_bounds()).unwrap_or_default();
-        let supervisor = supervisor(settings, None, Hosts::new(bounds.0, bounds.1)?, notices)?;
-        let mut run = Self { supervisor, order: Vec::new(), staged: BTreeMap::new() };
-        let known = run.claim_known(&jobs)?;
-        // One alone may be over within its first second; of many, the first begin while the others are entered.
-        let (urgency, ahead) = match jobs.len() {
-            1 => (Urgency::Later, 1),
-            _ => (Urgency::Now, 2 * run.supervisor.settings.max_transfers),
-        };
-        for (n, (job, known)) in jobs.into_iter().zip(known).enumerate() {
-            run.admit(job, known, urgency, if n < ahead { Place::Now } else { Place::InLine })?;
-            if n + 1 == ahead {
-                run.supervisor.start_queued();
-            }
+        let mut supervisor = supervisor(settings, None, Hosts::new(bounds.0, bounds.1)?, notices)?;
+        if let Some(job) = jobs.first() {
+            // Options that cannot be used end the run before it has begun.
+            supervisor.ways.of(&job.options.net)?;
         }
-        run.enter_staged()?;
+        let mut run = Self { supervisor, order: Vec::with_capacity(jobs.len()) };
+        if jobs.len() == 1 {
+            jobs.into_iter().try_for_each(|job| run.begin_alone(job))?;
+            return Ok(run);
+        }
+        // The first begin while the others are still being entered.
+        let ahead = jobs.len().min(2 * run.supervisor.settings.max_transfers);
+        let rest = jobs.split_off(ahead);
+        run.enter(jobs)?;
+        run.supervisor.start_queued();
+        run.enter(rest)?;
         Ok(run)
     }
 
-    /// What the state holds of these jobs: claimed, where it is not complete.
-    fn claim_known(&mut self, jobs: &[Job]) -> Result<Vec<Known>, EngineError> {
-        let (seen, mut twins) = (&self.supervisor.seen, Twins::default());
-        let ids: Vec<Option<XferId>> = jobs.iter().map(|job| admit::known(seen, job, &mut twins)).collect();
-        let records: Vec<Option<Record>> = ids.iter().map(|id| seen.get((*id)?)).collect();
-        let open = |(record, job): (&'_ Option<Record>, _)| Some((record.as_ref()?.id, job));
-        let wanted: Vec<(XferId, &Job)> = records
-            .iter()
-            .zip(jobs)
-            .filter(|(record, _)| record.as_ref().is_some_and(|r| r.status != Status::Done))
-            .filter_map(open)
-            .collect();
-        let Supervisor { persist, rng, clock, .. } = &mut self.supervisor;
-        let mut claimed =
-            if wanted.is_empty() { BTreeMap::new() } else { persist.take_over(&wanted, &mut **rng, clock)? };
-        Ok(records.into_iter().map(|record| record.map(|r| claimed.remove(&r.id).unwrap_or(Ok(r)))).collect())
-    }
-
-    fn admit(&mut self, job: Job, known: Known, urgency: Urgency, place: Place) -> Result<(), EngineError> {
-        let known = match known.transpose() {
-            Ok(known) => known,
-            Err(fault) => {
-                let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
-                self.end(&job, id, None, Ending::Local(fault));
-                return Ok(());
-            }
-        };
+    /// One alone may be over within its first second: unless it is known, or has to wait, it enters the state at its end.
+    fn begin_alone(&mut self, job: Job) -> Result<(), EngineError> {
         let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
+        let known = match self.claim_known(&job)? {
+            Some(Ok(record)) => Some(record),
+            Some(Err(fault)) => return Ok(self.end(&job, id, None, Ending::Local(fault))),
+            None => None,
+        };
         let seen = &mut self.supervisor.seen;
         let fresh = || admit::new_record(&job, id, seen.unique_name(&boinc_name(&plain_name(&job))));
         match admit::admit(&job, known.clone(), fresh) {
-            Admission::Run(entry) => self.take_up(*entry, urgency, place)?,
+            Admission::Run(entry) => self.take_up(*entry)?,
             Admission::Done { evidence, record } => {
                 let record = record.map(|r| *r).or(known);
                 self.free(record.clone());
@@ -152,6 +127,18 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
+    /// What the state holds of a job: claimed, where it is not complete.
+    fn claim_known(&mut self, job: &Job) -> Result<Option<Result<Record, LocalFault>>, EngineError> {
+        let Supervisor { seen, persist, rng, clock, .. } = &mut self.supervisor;
+        let record = admit::known(seen, job, &mut Twins::default()).and_then(|id| seen.get(id));
+        match record {
+            Some(record) if record.status != Status::Done => {
+                Ok(Some(persist.take_over(record, job, &mut **rng, clock)?))
+            }
+            other => Ok(other.map(Ok)),
+        }
+    }
+
     /// What was claimed for a job that does not run is nobody's again.
     fn free(&mut self, record: Option<Record>) {
         if let Some(record) = record.filter(|r| self.supervisor.persist.claims.holds(r.id)) {
@@ -159,31 +146,32 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take_up(&mut self, entry: Entry, urgency: Urgency, place: Place) -> Result<(), EngineError> {
+    fn take_up(&mut self, entry: Entry) -> Result<(), EngineError> {
         self.supervisor.accept(&entry.record);
         self.order.push(Slot::Runs(entry.record.id));
-        let waits = place == Place::InLine && entry.revalidate.is_none() && !entry.failed_before;
-        if waits && is_new(&entry.record) {
-            // That its options can be used is found out now.
-            self.supervisor.ways.of(&entry.record.options.net)?;
-            self.staged.insert(entry.record.id, entry.record);
-            return Ok(());
-        }
-        self.supervisor.take_up(entry, urgency)
+        self.supervisor.take_up(entry, Urgency::Later)
     }
 
-    /// All that wait are entered in one write.
-    fn enter_staged(&mut self) -> Result<(), EngineError> {
-        if self.staged.is_empty() {
+    /// Enters jobs, all in one write.
+    fn enter(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
+        if jobs.is_empty() {
             return Ok(());
         }
-        let now = self.supervisor.clock.now();
-        self.staged.keys().for_each(|id| self.supervisor.persist.mark(*id, Urgency::Now, now.mono));
-        self.supervisor.save(Keep::Ours, &self.staged)?;
+        let Supervisor { persist, rng, clock, .. } = &mut self.supervisor;
+        let entered = persist.enter(jobs, &mut **rng, clock)?;
         self.supervisor.read_again()?;
-        for record in std::mem::take(&mut self.staged).into_values() {
-            if self.supervisor.persist.claims.holds(record.id) {
-                self.supervisor.put_in_line(&record);
+        for entered in entered {
+            match entered {
+                Entered::InLine(id, accepted) => {
+                    (self.supervisor.notices)(*accepted);
+                    self.order.push(Slot::Runs(id));
+                    self.supervisor.put_in_line_as_seen(id);
+                }
+                Entered::Runs(entry) => self.take_up(*entry)?,
+                Entered::Ended(job, record, ending) => {
+                    let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
+                    self.end(&job, id, record.map(|r| *r), ending);
+                }
             }
         }
         Ok(())
@@ -218,15 +206,6 @@ impl<'a> Run<'a> {
         };
         Ok(self.order.into_iter().filter_map(report).collect())
     }
-}
-
-/// Where a new transfer goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// It gets its machine at once.
-    Now,
-    /// It is entered, and gets its machine with its slot.
-    InLine,
 }
 
 /// A supervisor with nothing to do yet, and what the state file holds.

@@ -21,6 +21,17 @@ use crate::io::driver::{self, Hands};
 use crate::io::lane::TaskEnd;
 use crate::io::part::Clobber;
 
+/// That a transfer was taken up.
+pub(super) fn accepted(record: &Record) -> Notice {
+    Notice::Accepted {
+        id: record.id,
+        name: record.name.clone(),
+        path: record.path.clone(),
+        held: record.dossier.part.held,
+        total: record.nbytes,
+    }
+}
+
 /// What became of a slot that was given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Slot {
@@ -33,14 +44,7 @@ enum Slot {
 impl Supervisor<'_> {
     /// Says that a transfer was taken up.
     pub(super) fn accept(&mut self, record: &Record) {
-        let notice = Notice::Accepted {
-            id: record.id,
-            name: record.name.clone(),
-            path: record.path.clone(),
-            held: record.dossier.part.held,
-            total: record.nbytes,
-        };
-        (self.notices)(notice);
+        (self.notices)(accepted(record));
     }
 
     /// Takes up a transfer that was admitted. One that is about to start may be stored as `urgency` says; one that has to
@@ -98,10 +102,19 @@ impl Supervisor<'_> {
 
     /// A record of ours that is new: it gets its machine when it gets its slot.
     pub(super) fn put_in_line(&mut self, record: &Record) {
-        let Some(first) = record.mirrors.first().map(|m| m.url.origin()) else { return };
-        let bound = record.mirrors.iter().all(|m| m.url.origin() == first);
-        self.fresh.insert(record.id);
-        self.slots.wait(&first, record.id, if bound { Queue::Bound } else { Queue::Movable });
+        self.line_up(record.id, record.mirrors.iter().map(|m| m.url.origin()).collect());
+    }
+
+    /// The same, of one that stands in the state as we have seen it.
+    pub(super) fn put_in_line_as_seen(&mut self, id: XferId) {
+        self.line_up(id, self.seen.hosts_of(id));
+    }
+
+    fn line_up(&mut self, id: XferId, hosts: Vec<Origin>) {
+        let Some(first) = hosts.first() else { return };
+        let bound = hosts.iter().all(|host| host == first);
+        self.fresh.insert(id);
+        self.slots.wait(first, id, if bound { Queue::Bound } else { Queue::Movable });
     }
 
     /// The machine wishes for a session with this mirror.

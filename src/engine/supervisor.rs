@@ -8,7 +8,7 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
 use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
-use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::record::XferId;
 use crate::core::pers_xfer::{Action, Event, Urgency, View};
 use crate::core::range::Length;
 use crate::core::state::Document;
@@ -351,17 +351,16 @@ impl<'a> Supervisor<'a> {
 
     fn persist_if_due(&mut self) -> Result<(), EngineError> {
         if self.persist.due().is_some_and(|due| due <= self.clock.now().mono) {
-            self.save(Keep::Ours, &BTreeMap::new())?;
+            self.save(Keep::Ours)?;
         }
         Ok(())
     }
 
-    /// Writes what differs from what is stored; `entered` are records without a machine.
-    pub(super) fn save(&mut self, keep: Keep, entered: &BTreeMap<XferId, Record>) -> Result<(), EngineError> {
+    /// Writes what differs from what is stored.
+    pub(super) fn save(&mut self, keep: Keep) -> Result<(), EngineError> {
         let now = self.clock.now();
         let transfers = &self.transfers;
-        let entered = |id| entered.get(&id).map(|record| (record, [].as_slice()));
-        let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice())).or_else(|| entered(id));
+        let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice()));
         let hosts = (self.hosts.snapshot(now), &self.heard_of);
         let flush = Flush { live: &live, keep, hosts, rng: &mut *self.rng };
         let met = self.persist.flush(flush, &self.clock)?;

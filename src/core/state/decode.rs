@@ -14,7 +14,7 @@ use crate::core::pers_xfer::record::{
 };
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
-use crate::core::url::MirrorUrl;
+use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
 
 /// The record of an element, under this identity.
@@ -73,6 +73,12 @@ fn direction(element: &Element<'_>) -> Direction {
 fn mirrors(element: &Element<'_>, direction: Direction) -> Vec<MirrorRecord> {
     let urls = element.elements().filter(|e| url_direction(e) == Some(direction));
     urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(fresh_mirror).collect()
+}
+
+/// The hosts of a download's mirrors.
+pub(super) fn download_hosts(element: &Element<'_>) -> Vec<Origin> {
+    let urls = element.elements().filter(|e| url_direction(e) == Some(Direction::Download));
+    urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(|url| url.origin()).collect()
 }
 
 fn fresh_mirror(url: MirrorUrl) -> MirrorRecord {

@@ -15,6 +15,7 @@ use super::{FORMAT, OURS, decode, encode, scalar, sharing};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
+use crate::core::url::Origin;
 
 /// A client state file.
 #[derive(Clone, Debug)]
@@ -206,6 +207,12 @@ impl Document {
             Part::Transfer(id, raw) if !looks_over(raw) || holds(raw, b"<wish>") => Some(*id),
             _ => None,
         })
+    }
+
+    /// The hosts that a download can come from, in the order of its URLs.
+    pub fn hosts_of(&self, id: XferId) -> Vec<Origin> {
+        let raw = self.index.slot(id).and_then(|slot| self.raw(slot));
+        raw.map(|raw| decode::download_hosts(&element(raw))).unwrap_or_default()
     }
 
     /// The process that runs a transfer, if that is alive.
