@@ -2,6 +2,7 @@
 //! `tests/long` in release mode, on a file system in memory where there is one; it prints its figures and asserts only
 //! what does not depend on the machine.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(clippy::print_stderr, reason = "figures are what it is for")]
 #![allow(clippy::disallowed_methods, reason = "durations are measured here")]
 
 mod support;

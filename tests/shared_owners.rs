@@ -69,7 +69,8 @@ fn the_same_twice_is_refused_before_its_first_session() {
     // One slot: the second file waits for it.
     let first = w.download(&rig.url("/a")).url(&rig.url("/b")).dir(&folder).args(&["-j", "1"]).start();
     eventually("both are entered", || w.list(&[]).len() == 2);
-    assert!(w.list(&[]).iter().all(|t| t["in_use_by"] == first.pid().to_string()), "{:?}", w.list(&[]));
+    let pid = first.pid().to_string();
+    assert!(w.list(&[]).iter().all(|t| t["in_use_by"] == *pid), "{:?}", w.list(&[]));
     let second = w.download(&rig.url("/b")).out(Some(folder.join("b"))).run();
     second.exits(5).says(&["in use by process"]).says(&[&first.pid().to_string()]);
     let third = w.px(["add", "download", &rig.url("/b"), "-o"]).arg(folder.join("b")).run();
@@ -142,4 +143,20 @@ fn other_urls_reach_the_process_that_runs_it() {
     first.end().exits(0);
     w.holds(&data);
     assert!(!w.state_text().contains("<wish>"), "{}", w.state_text());
+}
+
+#[test]
+fn a_record_that_is_taken_out_by_hand_is_run_no_more() {
+    let (w, data) = (World::new(), noise(309, 4 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(64 << 10, ms(50)));
+    let run = w.download(&rig.url("/f")).start();
+    eventually("it runs", || rig.sent() > 300_000 && in_use_by(&w).is_some());
+    let text = w.state_text();
+    let (before, rest) = text.split_once("<file_info>").unwrap();
+    let (_, after) = rest.split_once("</file_info>").unwrap();
+    std::fs::write(&w.state, format!("{before}{after}")).unwrap();
+    run.end().exits(4).says(&["taken out"]);
+    assert!(w.list(&["--all"]).is_empty(), "{}", w.state_text());
+    w.holds_nothing();
 }

@@ -5,6 +5,7 @@
 //! A few seconds of it run always; `tests/long` runs it for a minute (`PERSXFER_STORM`, in seconds; `PERSXFER_STORM_SEED`
 //! for the same one again).
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(clippy::print_stderr, reason = "the seed is told, to have the same storm again")]
 #![allow(clippy::disallowed_methods, reason = "the storm lasts for some time")]
 
 mod support;

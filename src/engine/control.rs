@@ -53,8 +53,20 @@ fn tell(
     }
     let record = sharing::obeyed(record, &[], now, rng);
     let told = if wanted.concerns(&record.status) { Told::Done } else { Told::Nothing(record.status.clone()) };
+    if *wanted == Wanted::Retry && told == Told::Done {
+        probe_hosts(document, &record, now);
+    }
     document.put(&sharing::obeyed(record, std::slice::from_ref(wanted), now, rng));
     told
+}
+
+/// A person wants it tried now: of hosts that back off, the next session is a probe. Their own Retry-After stands.
+fn probe_hosts(document: &mut Document, record: &Record, now: Now) {
+    let mut hosts = document.hosts().to_vec();
+    for host in hosts.iter_mut().filter(|host| record.mirrors.iter().any(|m| m.url.origin() == host.key.origin)) {
+        host.closed_until = host.closed_until.map(|until| until.min(now.wall));
+    }
+    document.set_hosts(hosts);
 }
 
 /// Leaves a wish in a record that another process runs. The same one again, before it was obeyed, is one; and a list of

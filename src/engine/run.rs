@@ -107,7 +107,10 @@ impl<'a> Run<'a> {
         let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
         let known = match self.claim_known(&job)? {
             Some(Ok(record)) => Some(record),
-            Some(Err(fault)) => return Ok(self.end(&job, id, None, Ending::Local(fault))),
+            Some(Err(fault)) => {
+                self.end(&job, id, None, Ending::Local(fault));
+                return Ok(());
+            }
             None => None,
         };
         let seen = &mut self.supervisor.seen;

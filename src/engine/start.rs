@@ -16,7 +16,7 @@ use crate::engine::slots::Queue;
 use crate::engine::supervisor::{Mail, Supervisor};
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
-use crate::engine::{EngineError, Notice};
+use crate::engine::{EngineError, Notice, Rounds};
 use crate::io::driver::{self, Hands};
 use crate::io::lane::TaskEnd;
 use crate::io::part::Clobber;
@@ -144,7 +144,8 @@ impl Supervisor<'_> {
 
     /// A new one gets its machine, unless it would only learn from it that its host is closed.
     fn start_fresh(&mut self, host: &Origin, id: XferId, queue: Queue, now: Now) -> Slot {
-        if let (Queue::Bound, Some((until, _))) = (queue, self.hosts.closed(&key_of(host), now)) {
+        let closed = self.hosts.closed(&key_of(host), now).filter(|_| self.settings.rounds == Rounds::UntilDone);
+        if let (Queue::Bound, Some((until, _))) = (queue, closed) {
             self.slots.shut(host, until, id);
             return Slot::Back;
         }

@@ -130,10 +130,14 @@ impl<'a> Supervisor<'a> {
     /// Runs until nothing more is to be done, or until told to stop.
     pub(super) async fn run(&mut self, stop: &Stop) -> Result<(), EngineError> {
         let deadline = self.settings.max_time.map(|d| self.clock.now().mono + d);
-        while self.has_work() {
+        loop {
             self.claim_more()?;
             self.start_queued();
             self.persist_if_due()?;
+            // What was to start may have come to its end instead.
+            if !self.has_work() {
+                break;
+            }
             let now = self.clock.now();
             let wake = self.next_wake(deadline);
             tokio::select! {

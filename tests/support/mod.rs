@@ -14,7 +14,7 @@ pub(crate) mod skip;
 
 pub(crate) use bytes::{cyclic_text, digest, gzip, noise};
 pub(crate) use files::{HANGS, eventually, files_below, names_in, same_file};
-pub(crate) use px::{Ran, Running, World};
+pub(crate) use px::{Px, Ran, Running, World};
 pub(crate) use rig::{Asked, End, Reply, Rig, Served};
 pub(crate) use skip::skipped;
 

@@ -92,15 +92,19 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
 fn state(desk: &Desk<'_>, record: &Record) -> String {
     let last = record.history.last().map(|past| past.text.as_str());
     match (&record.status, desk.book.holder(record), record.next_request_time) {
-        (Status::Pending, Some(holder), _) => format!("running, in process {holder}"),
-        (Status::Pending, None, Some(next)) if next > desk.now.wall => {
+        (Status::Pending, holder, Some(next)) if next > desk.now.wall => {
             format!(
-                "waiting, next try in {} ({}): {}",
+                "waiting{}, next try in {} ({}): {}",
+                holder.map(|holder| format!(" in process {holder}")).unwrap_or_default(),
                 human_delay(next.since(desk.now.wall)),
                 clock(next),
                 last.unwrap_or("its time has not come")
             )
         }
+        (Status::Pending, Some(holder), _) if record.first_request_time.is_none() => {
+            format!("queued, in process {holder}")
+        }
+        (Status::Pending, Some(holder), _) => format!("running, in process {holder}"),
         (Status::Pending, None, due) => ready(record, due, last),
         (Status::Suspended, ..) => "suspended".into(),
         (Status::Done, ..) => format!(
