@@ -73,6 +73,8 @@ const MISTAKES: &[Mistake] = &[
     (&["download", "-o", "@/pipe", URL], 2, "pipe", "regular file"),
     (&["download", "-o", "@/link", URL], 2, "link", "symbolic link"),
     (&["download", "-o", "-", URL], 2, "standard output", "give a file's name"),
+    (&["download", "-o", "@/x.persxfer-part", URL], 2, "x.persxfer-part", "give another one"),
+    (&["download", "-o", "@/s_prev.xml", "--state-file", "@/s.xml", URL], 2, "s_prev.xml", "another --state-file"),
     (&["download", "-o", "@/plain/out", URL], 5, "plain", "give another folder"),
     (&["download", "-d", "/proc/nowhere", URL], 5, "/proc/nowhere", "give another folder"),
     (&["download", "-o", "@/plain", URL], 5, "plain", "--overwrite replaces it, --no-clobber keeps it"),

@@ -9,9 +9,10 @@ use crate::cli::foreign;
 use crate::cli::jobs;
 use crate::cli::network;
 use crate::cli::shell;
+use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::core::time::Delay;
-use crate::engine::{Job, Rounds, Settings, SyncMode};
+use crate::engine::{Job, Rounds, Settings, SyncMode, Target};
 
 /// Everything that one `download` needs.
 #[derive(Debug)]
@@ -41,7 +42,7 @@ pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut 
     let max_time = delay("--max-time", asked.patience.max_time.as_deref())?;
     Ok(Plan {
         settings: settings(&asked.speed, state_file, rounds, max_time)?,
-        jobs: jobs::read(asked, net, cwd, stdin)?,
+        jobs: jobs::read(asked, net, cwd, stdin).and_then(|jobs| apart_from_the_state(jobs, state_file))?,
         hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
     })
 }
@@ -70,6 +71,21 @@ fn settings(
             args::Sync::None => SyncMode::None,
         },
     })
+}
+
+/// No download may go where the state is kept.
+fn apart_from_the_state(jobs: Vec<Job>, state_file: &Path) -> Result<Vec<Job>, Trouble> {
+    let clash = jobs.iter().find_map(|job| match &job.target {
+        Target::File(path) if target::is_of_state(path, state_file) => Some(path),
+        _ => None,
+    });
+    match clash {
+        Some(path) => {
+            let why = "the client state is kept under that name; give another one, or another --state-file";
+            Err(Trouble::option("the output", path.to_string_lossy(), why))
+        }
+        None => Ok(jobs),
+    }
 }
 
 /// The state file's path: as given, else in the folder where state belongs (XDG Base Directory).

@@ -50,8 +50,11 @@ fn check_out(out: &Path) -> Result<(), Trouble> {
 fn file(path: &Path) -> Result<Target, Trouble> {
     let path = tidy(path);
     let bad = |why| Err(Trouble::option("the output", path.to_string_lossy(), why));
-    if path.file_name().is_none() {
+    let Some(name) = path.file_name() else {
         return bad("it is a folder; give a file's name, or use --dir");
+    };
+    if foreign::is_working_name(name) {
+        return bad("a download keeps its unfinished bytes under such names; give another one");
     }
     // Through a link we would replace what somebody else has put there, or the link itself.
     match std::fs::symlink_metadata(&path).map(|m| m.file_type()) {
@@ -77,6 +80,20 @@ fn tidy(path: &Path) -> PathBuf {
         (Some(Ok(folder)), Some(name)) => folder.join(name),
         _ => plain,
     }
+}
+
+/// Is this one of the files that the state is kept in?
+pub(crate) fn is_of_state(path: &Path, state_file: &Path) -> bool {
+    let names = |p: &Path| p.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let (name, current) = (names(path), names(state_file));
+    let stem = current.strip_suffix(".xml").unwrap_or(&current);
+    let rest = name.strip_prefix(stem);
+    let ours = |rest: &str| {
+        matches!(rest, ".xml" | "" | "_next.xml" | "_prev.xml" | "_next" | "_prev" | ".lock")
+            || rest.starts_with(".run-")
+            || rest.contains(".damaged-")
+    };
+    path.parent() == state_file.parent() && rest.is_some_and(ours)
 }
 
 /// The folder that must exist before the download begins.

@@ -16,7 +16,7 @@ use crate::core::printable::is_hidden;
 use crate::core::url::MirrorUrl;
 
 pub use boinc::boinc_name;
-pub use sibling::{journal_file_name, part_file_name, rival_file_name};
+pub use sibling::{is_working_name, journal_file_name, part_file_name, rival_file_name};
 
 /// The longest name of a file on the systems we know, in bytes.
 const NAME_MAX: usize = 255;

@@ -30,7 +30,8 @@ impl Transfer {
     /// How it ended.
     pub(super) fn report(&self, why: &Why) -> Option<Report> {
         let record = self.record();
-        let held = if record.status == Status::Done { record.nbytes.unwrap_or(self.held) } else { self.held };
+        let whole = record.status == Status::Done || self.only_asks();
+        let held = if whole { record.nbytes.unwrap_or(self.held) } else { self.held };
         Some(Report { held, received: self.received, ..report(record, self.ending(why))? })
     }
 
@@ -38,9 +39,18 @@ impl Transfer {
         let unchanged = self.asked == Asked::Unchanged;
         match ending(self.record(), why) {
             Ending::Complete { evidence } if unchanged => Ending::Unchanged { evidence },
+            Ending::Stopped { next, why } if self.only_asks() => Ending::Stopped { next, why: not_found_out(&why) },
+            Ending::Failed { class, message } if self.only_asks() => {
+                Ending::Failed { class, message: not_found_out(&message) }
+            }
             other => other,
         }
     }
+}
+
+/// A finished file was only asked about, in vain.
+fn not_found_out(why: &str) -> String {
+    format!("the finished file stays as it is, but whether the server still has it was not to be found out: {why}")
 }
 
 /// The report of a record; `None` where it has no URL.

@@ -90,9 +90,10 @@ impl Persist {
         self.file.load()
     }
 
-    /// May this file be written?
-    pub(super) fn check_ours(&self, document: &Document) -> Result<(), StateError> {
-        self.file.check_ours(document)
+    /// May this file be written, and can it? Found out before anything is begun.
+    pub(super) fn check_writable(&self, document: &Document) -> Result<(), StateError> {
+        self.file.check_ours(document)?;
+        self.file.commit(|_| ())
     }
 
     /// Has another process written?

@@ -220,7 +220,7 @@ pub(super) fn supervisor<'a>(
 ) -> Result<Supervisor<'a>, EngineError> {
     let persist = Persist::new(StateFile::at(&settings.state_file));
     let loaded = persist.load()?;
-    persist.check_ours(&loaded.document)?;
+    persist.check_writable(&loaded.document)?;
     for text in loaded.warnings {
         notices(Notice::Remark { id: None, text });
     }

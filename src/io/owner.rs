@@ -15,6 +15,7 @@ use rustix::fs::OFlags;
 use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::sharing::OwnerId;
 use crate::io::durable::{self, PRIVATE, local_fault};
+use crate::io::effects;
 
 /// A process id has at most so many digits; more is no process id.
 const ID_DIGITS: u64 = 20;
@@ -60,7 +61,7 @@ impl LifeSign {
 impl Drop for LifeSign {
     fn drop(&mut self) {
         // What stays is removed by the next who looks.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = effects::unlink(&self.path);
     }
 }
 
@@ -84,7 +85,7 @@ fn bury(path: &Path, file: &File) {
     // A shared lock is enough to tell that nobody lives; but two who look must not both believe they are alone.
     let _ = file.unlock();
     if file.try_lock().is_ok() {
-        let _ = std::fs::remove_file(path);
+        let _ = effects::unlink(path);
     }
 }
 

@@ -19,6 +19,7 @@ pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
 
 use std::path::Path;
 
+pub(crate) use crate::core::name::is_working_name;
 use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Now;
 use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};

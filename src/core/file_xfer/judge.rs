@@ -8,7 +8,7 @@ use crate::core::file_xfer::{AnswerHead, Company, LastWord, Next, Place, Receive
 use crate::core::printable::printable;
 use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::url::Origin;
-use crate::core::validator::Sameness;
+use crate::core::validator::{Sameness, Validators};
 
 /// Where less than this is held, a 200 is read through rather than asked for again with another If-Range.
 const CHEAP_TO_READ: Length = Length(1 << 20);
@@ -130,6 +130,7 @@ impl FileXfer {
             self.draft_mut().total = Some(total);
             return self.finish();
         }
+        self.told_by_416 = Some(total);
         // The overlap lies before what the server says is the end: it contradicts itself.
         if total.as_end() > wanted.from {
             let detail = format!("from offset {} of {total}", wanted.from);
@@ -245,8 +246,19 @@ impl FileXfer {
             let known = draft_total.unwrap_or_default();
             return Some(Failure::BadAnswer(BadAnswer::SameTagOtherLength { known, told }));
         }
-        let vouched = sameness == Sameness::Same || head.validators.has_strong() && told > Length::ZERO;
+        let vouched = sameness == Sameness::Same
+            || self.told_by_416 == Some(told)
+            || told > Length::ZERO && (head.validators.has_strong() || self.is_of_its_kind(head));
         (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
+    }
+
+    /// A server that never gave a validator gives none now either, and the same type: that is all it can say.
+    fn is_of_its_kind(&self, head: &AnswerHead) -> bool {
+        let bare = |v: &Validators| v.etag.is_none() && v.last_modified.is_none();
+        bare(&head.validators)
+            && self.known_drafts().all(|draft| {
+                draft.content_type == head.content_type && draft.validators.iter().all(|(_, known)| bare(known))
+            })
     }
 
     /// The longest file known: told, or held. A rival that is being put together from this very answer is not known.

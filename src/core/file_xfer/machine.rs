@@ -34,6 +34,8 @@ pub struct FileXfer {
     pub(super) switched: bool,
     /// The random earlier block was equal.
     pub(super) probed: bool,
+    /// The file's length as a 416 of this session told it: a 200 of that length is no surprise.
+    pub(super) told_by_416: Option<Length>,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
     asks: u32,
@@ -97,6 +99,7 @@ impl FileXfer {
             steps_back: 0,
             switched: false,
             probed: false,
+            told_by_416: None,
             plain: false,
             asks: 0,
             ops,

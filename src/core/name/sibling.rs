@@ -32,6 +32,12 @@ pub fn journal_file_name(target: impl AsRef<OsStr>) -> OsString {
     beside(target.as_ref(), JOURNAL)
 }
 
+/// Is this the name of a part file, a second part file or a journal?
+pub fn is_working_name(name: impl AsRef<OsStr>) -> bool {
+    let name = name.as_ref().as_encoded_bytes();
+    [PART, RIVAL, JOURNAL].into_iter().any(|suffix| name.len() > suffix.len() && name.ends_with(suffix.as_bytes()))
+}
+
 /// Makes a name that ends like one of ours end otherwise: a server could name the part file of another transfer.
 pub(super) fn disarm(name: &mut String) {
     let lower = name.to_ascii_lowercase();
