@@ -156,3 +156,15 @@ fn a_wish_to_one_that_died_is_obeyed_by_the_next() {
     w.holds(&data);
     assert!(obeyed(&w));
 }
+
+#[test]
+fn a_wish_to_one_that_writes_all_the_time_is_heard() {
+    let w = World::new();
+    let rig = Rig::start(|_| Reply::status(503));
+    let run = w.download(&rig.url("/f")).delays("20ms", "40ms").give_up("9h").start();
+    eventually("it fails over and over", || w.list(&[]).first().is_some_and(|t| t["num_retries"].as_u64() > Some(3)));
+    w.px(["suspend", "out.bin"]).run().exits(0);
+    eventually("it is suspended", || status(&w) == "suspended" && obeyed(&w));
+    w.px(["abort", "out.bin"]).run().exits(0);
+    run.end().exits(3).says(&["aborted"]);
+}

@@ -142,9 +142,18 @@ fn nothing_is_lost_in_a_storm() {
     aftermath(&storm);
 }
 
+/// While those who are left are still at work, all are told to rest: all do, whoever runs them.
+fn every_wish_is_obeyed(storm: &Storm<'_>) {
+    let w = storm.w;
+    w.px(["suspend", "--all"]).run().exits(0);
+    let rests = |t: &serde_json::Value| t["status"] != "pending";
+    eventually("all rest", || w.list(&[]).iter().all(rests) && !w.state_text().contains("<wish>"));
+}
+
 /// The sky clears: whoever is left ends, everything suspended or failed is taken up again, and all is as it should be.
 fn aftermath(storm: &Storm<'_>) {
     let w = storm.w;
+    every_wish_is_obeyed(storm);
     lock(&storm.at_work).clear();
     // Wishes left for those who died are obeyed by whoever comes next; a person's last word is that all go on.
     w.px(["resume", "--all"]).run().exits(0);

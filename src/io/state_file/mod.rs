@@ -48,6 +48,8 @@ pub struct Loaded {
 struct Memory {
     /// The file as we last saw it, and how to tell that it is still the same.
     last: Option<(Stamp, Document)>,
+    /// A change of ours was applied to what others had written, which nobody here has looked at yet.
+    unseen: bool,
     warnings: Vec<String>,
 }
 
@@ -70,6 +72,7 @@ impl StateFile {
     /// [`StateError`]; nothing was changed on disk then.
     pub fn load(&self) -> Result<Loaded, StateError> {
         let mut memory = self.memory();
+        memory.unseen = false;
         let document = match self.remembered(&mut memory).or_else(|| self.glance()) {
             Some((stamp, document)) => {
                 memory.last = Some((stamp, document.clone()));
@@ -93,9 +96,13 @@ impl StateFile {
         }
         durable::create_folder(durable::folder_of(self.path()))?;
         let _lock = Lock::acquire(&self.lock, self.patience)?;
+        let looked = memory.last.is_some();
         let (stamp, mut document) = match self.remembered(&mut memory) {
             Some((stamp, document)) => (Some(stamp), document),
-            None => (None, self.mended(&mut memory)?),
+            None => {
+                memory.unseen |= looked;
+                (None, self.mended(&mut memory)?)
+            }
         };
         self.check_ours(&document)?;
         let result = change(&mut document);
@@ -120,10 +127,11 @@ impl StateFile {
         }
     }
 
-    /// Somebody else has written it since we last read or wrote it. Cheap: some 300 bytes are read.
+    /// Somebody else has written it since [`StateFile::load`] last read it; what we wrote ourselves since then does not
+    /// count. Cheap: some 500 bytes are read.
     pub fn has_changed(&self) -> bool {
         let memory = self.memory();
-        memory.last.as_ref().map(|(stamp, _)| stamp) != Stamp::of(self.path()).as_ref()
+        memory.unseen || memory.last.as_ref().map(|(stamp, _)| stamp) != Stamp::of(self.path()).as_ref()
     }
 
     /// What a person should know of what [`StateFile::commit`] met.

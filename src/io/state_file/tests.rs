@@ -108,6 +108,7 @@ fn what_others_wrote_meanwhile_is_kept() {
     commit(&b, 2);
     assert!(a.has_changed() && !b.has_changed());
     commit(&a, 3);
+    assert!(a.has_changed(), "what b wrote is in it, and nobody has looked at it yet");
     b.commit(|document| document.remove(XferId(1))).expect("committed");
     assert_eq!((ids(&a), ids(&b)), (vec![2, 3], vec![2, 3]));
     assert!(!a.has_changed());
