@@ -191,3 +191,40 @@ fn another_url_for_a_finished_target_never_leaves_a_mix() {
         w.holds(&one);
     }
 }
+
+#[test]
+fn what_was_known_of_a_file_that_is_gone_still_tells_a_page_from_it() {
+    let data = noise(178, 400_000);
+    let pages: [fn() -> Reply; 3] = [
+        || Reply::page(200, "<p>please log in</p>"),
+        || Reply::status(200).body(&Arc::new(Vec::new()), 0..0),
+        || Reply::status(200).header("Content-Type", "text/plain").body(&Arc::new(b"back soon".to_vec()), 0..9),
+    ];
+    for (n, page) in pages.into_iter().enumerate() {
+        for cut in [false, true] {
+            let w = World::new();
+            let served = Served::new(&data);
+            let rig = Rig::start(move |a| match a.n {
+                0 if cut => served.reply(a).cut(200_000, End::Close),
+                0 => served.reply(a),
+                _ => page(),
+            });
+            let first = w.download(&rig.url("/f")).arg("--once").run();
+            first.exits(if cut { 4 } else { 0 });
+            fs::remove_file(if cut { w.part() } else { w.out.clone() }).unwrap();
+            w.download(&rig.url("/f")).give_up("1s").run().exits_one_of(&[3, 4]);
+            assert!(!w.out.exists(), "page {n} was taken for the file");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_stands_there_is_kept_where_that_is_asked_for_ours_or_not() {
+    let (w, data, new) = (World::new(), noise(179, 30_000), noise(180, 30_000));
+    let (old, new) = (Served::new(&data), Served::new(&new).etag("\"two\""));
+    let rig = Rig::start(move |a| if a.n == 0 { old.reply(a) } else { new.reply(a) });
+    w.download(&rig.url("/f")).run().exits(0);
+    w.download(&rig.url("/f")).arg("--no-clobber").run().exits(0);
+    w.holds(&data);
+    assert_eq!(rig.count(), 1);
+}

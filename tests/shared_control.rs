@@ -98,7 +98,7 @@ fn what_nobody_runs_changes_at_once() {
     w.px(["suspend", "out.bin"]).run().exits(0).says(&["suspended"]);
     assert_eq!(status(&w), "suspended");
     w.px(["suspend", "out.bin"]).run().exits(0).says(&["suspended already"]);
-    w.px(["run"]).run().exits(0);
+    w.px(["run"]).run().exits(4).says(&["suspended"]);
     assert_eq!(rig.count(), 1, "what is suspended is not run");
     w.px(["resume", "--all"]).run().exits(0).says(&["resumed"]);
     assert_eq!(status(&w), "pending");
@@ -167,4 +167,17 @@ fn a_wish_to_one_that_writes_all_the_time_is_heard() {
     eventually("it is suspended", || status(&w) == "suspended" && obeyed(&w));
     w.px(["abort", "out.bin"]).run().exits(0);
     run.end().exits(3).says(&["aborted"]);
+}
+
+#[test]
+fn a_run_that_leaves_something_to_others_or_to_a_person_says_so() {
+    let (w, data) = (World::new(), noise(901, 3_000_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(20_000, ms(100)));
+    w.px(["add", "download", "-o"]).arg(w.path("slow")).arg(rig.url("/slow")).run().exits(0);
+    let owner = w.px(["run"]).start().signal_when(Signal::CONT, || rig.has_sent(100_000));
+    w.px(["run"]).run().exits(5).says(&["in use by process"]);
+    w.px(["suspend", "slow"]).run().exits(0);
+    owner.end().exits(4);
+    w.px(["run"]).run().exits(4).says(&["suspended"]);
 }

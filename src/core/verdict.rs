@@ -80,6 +80,10 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Certificate { .. } => (Class::Denied, Scope::Doubtful, HostSign::Nothing),
         Failure::Status { code, retry_after } => return judge_status(*code, *retry_after, context),
         Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
+        // A mirror that has served the file as it is may do so again: one coded answer is some proxy's.
+        Failure::BadAnswer(BadAnswer::Coded { .. }) if context.served => {
+            (Class::Unsupported, Scope::Doubtful, HostSign::Answering)
+        }
         Failure::BadAnswer(BadAnswer::Coded { .. }) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::BadAnswer(BadAnswer::HtmlPage) => (Class::Denied, transient, HostSign::Answering),
         // A page that stands in goes away again.

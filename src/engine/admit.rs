@@ -73,6 +73,10 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
         return Admission::Refused(LocalFault::InUse { path: path.display().to_string(), holder });
     }
     match (found, known) {
+        (Found::Regular(_), known) if job.options.existing == Existing::Keep => {
+            let evidence = known.as_ref().and_then(|r| r.finished.as_ref()).map_or(Evidence::None, |f| f.evidence);
+            Admission::Done { evidence, record: known.filter(|r| r.status == Status::Done).map(Box::new) }
+        }
         (Found::Other(what), _) => Admission::Refused(not_ours(&path, &format!("is {what}, not a file of ours"))),
         (Found::Nothing, None) => run(job, fresh(), Clobber::Refuse),
         (Found::Nothing, Some(record)) if record.status == Status::Done => run(job, reborn(record), Clobber::Refuse),
@@ -188,7 +192,7 @@ fn reborn(record: Record) -> Record {
         backoff: Backoff::default(),
         patience_used: Delay::ZERO,
         patience_at: None,
-        dossier: Dossier::default(),
+        dossier: Dossier { part: record.dossier.part.facts(), ..Dossier::default() },
         history: Vec::new(),
         ..record
     }

@@ -1,8 +1,15 @@
 //! The service: whatever the state file holds and nobody runs is driven, until all is done, or for ever.
 
+use std::path::PathBuf;
+
 use crate::core::hosts::Hosts;
+use crate::core::pers_xfer::record::{Direction, Status};
+use crate::engine::claims::Living;
+use crate::engine::ended::{self, Why};
 use crate::engine::run::{on_an_event_loop, supervisor};
-use crate::engine::{EngineError, Notice, Report, Settings, Stop};
+use crate::engine::supervisor::Supervisor;
+use crate::engine::{Ending, EngineError, Notice, Report, Settings, Stop};
+use crate::io::state_file::StateFile;
 
 /// How long a service goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +40,47 @@ pub fn serve(
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Served, EngineError> {
-    let hosts = Hosts::new(None, None)?;
+    let hosts = hosts_for(&settings)?;
     on_an_event_loop(async {
         let mut supervisor = supervisor(settings, Some(service), hosts, notices)?;
         supervisor.look_for_work();
         supervisor.run(stop).await?;
+        if service == Service::UntilDone {
+            supervisor.tell_of_the_rest()?;
+        }
         let left = supervisor.fresh.len() + supervisor.watch.waiting();
         Ok(Served { reports: std::mem::take(&mut supervisor.ended).into_values().collect(), left })
     })
+}
+
+/// The hosts' backoff keeps to the bounds that were typed for the first transfer to be run, as it does for a download.
+fn hosts_for(settings: &Settings) -> Result<Hosts, EngineError> {
+    let loaded = StateFile::at(&settings.state_file).load();
+    let first = loaded.ok().and_then(|l| l.document.transfers().find(|r| r.status == Status::Pending));
+    let (min, max) = first.map_or((None, None), |record| record.options.policy.given_bounds());
+    // Bounds that were accepted once are accepted again; should they not be, the hosts have their own.
+    Ok(Hosts::new(min, max).or_else(|_| Hosts::new(None, None))?)
+}
+
+impl Supervisor<'_> {
+    /// What is not complete, and was not ours to run: that others run it, or that a person suspended it. A run that ends well
+    /// says that everything is complete.
+    fn tell_of_the_rest(&mut self) -> Result<(), EngineError> {
+        self.read_again()?;
+        let state_file: PathBuf = self.persist.path().to_owned();
+        let mut living = Living::new(&state_file);
+        let open = |status: &Status| matches!(status, Status::Pending | Status::Suspended);
+        let unfinished = self.seen.transfers().filter(|r| r.direction == Direction::Download && open(&r.status));
+        let rest: Vec<_> = unfinished.filter(|record| !self.ended.contains_key(&record.id)).collect();
+        for record in rest {
+            let ending = match (&record.status, living.in_use(&record)) {
+                (Status::Suspended, _) => ended::ending(&record, &Why::Suspended),
+                (_, Some(fault)) => Ending::Local(fault),
+                (_, None) => ended::ending(&record, &Why::Interrupted),
+            };
+            let report = ended::report(&record, ending);
+            self.tell_end(report);
+        }
+        Ok(())
+    }
 }

@@ -75,6 +75,11 @@ impl OriginNotes {
 }
 
 impl Draft {
+    /// What is known of the version, without the bytes: a page in place of the file is told by it.
+    pub fn facts(&self) -> Self {
+        Self { held: Length::ZERO, inode: None, ..self.clone() }
+    }
+
     /// Nothing is held, and nothing known.
     pub fn is_blank(&self) -> bool {
         *self == Self::default()

@@ -85,7 +85,8 @@ fn a_page_is_transient_a_coded_answer_is_final_and_other_contradictions_are_doub
     let page = Failure::BadAnswer(BadAnswer::HtmlPage);
     assert_eq!(scope(&page, NEVER_SERVED), TRANSIENT);
     let coded = Failure::BadAnswer(BadAnswer::Coded { coding: "br".to_owned() });
-    assert_eq!(scope(&coded, HAS_SERVED), Scope::RefuseMirror);
+    assert_eq!(scope(&coded, NEVER_SERVED), Scope::RefuseMirror);
+    assert_eq!(scope(&coded, HAS_SERVED), Scope::Doubtful, "it has served the file as it is");
     for bad in [
         BadAnswer::ContentRange { text: String::new() },
         BadAnswer::OtherRange { asked: Offset(5), got: ByteRange::default() },

@@ -1,7 +1,7 @@
 //! One session's loop: file operations, then the move that the machine wants.
 
 use crate::core::failure::{Failure, LocalFault};
-use crate::core::file_xfer::dossier::Dossier;
+use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
     AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
 };
@@ -214,7 +214,12 @@ fn open_store(
     orders: &Orders,
     tell: &dyn Fn(Tell),
 ) -> Result<PartStore, LocalFault> {
-    let opened = PartStore::open(path, dossier, orders.terms.spec.clone())?;
+    // Of a file that has been finished, or is gone, only facts are known: what stands there now is nobody's.
+    let mut claimed = dossier.clone();
+    if claimed.part.inode.is_none() {
+        claimed.part = Draft::default();
+    }
+    let opened = PartStore::open(path, &claimed, orders.terms.spec.clone())?;
     for remark in opened.remarks {
         tell(Tell::Remark(remark));
     }
@@ -225,9 +230,6 @@ fn open_store(
         dossier.rival = None;
     }
     settle_held(dossier, &opened.store);
-    if dossier.part.held == Length::ZERO {
-        dossier.part = Default::default();
-    }
     Ok(opened.store)
 }
 
