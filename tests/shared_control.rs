@@ -181,3 +181,16 @@ fn a_run_that_leaves_something_to_others_or_to_a_person_says_so() {
     owner.end().exits(4);
     w.px(["run"]).run().exits(4).says(&["suspended"]);
 }
+
+#[test]
+fn a_finished_file_that_is_gone_is_fetched_again_on_request() {
+    let (w, data) = (World::new(), noise(902, 200_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    w.download(&rig.url("/f")).run().exits(0);
+    w.px(["retry", "out.bin"]).run().exits(0).says(&["complete already"]);
+    std::fs::remove_file(&w.out).unwrap();
+    w.px(["retry", "out.bin"]).run().exits(0);
+    w.px(["run"]).run().exits(0);
+    w.holds(&data);
+}

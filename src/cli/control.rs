@@ -47,7 +47,9 @@ pub(crate) fn run(verb: Verb, chosen: &Chosen, desk: &Desk<'_>) -> Result<Exit, 
 
 fn chosen_ones<'a>(verb: Verb, chosen: &Chosen, records: &'a [Record], cwd: &Path) -> Result<Vec<&'a Record>, Trouble> {
     if chosen.all {
-        return Ok(records.iter().filter(|record| verb.is_for(&record.status)).collect());
+        // One that has been told something and has not heard it yet may be of any status by then.
+        let chosen = |record: &&Record| verb.is_for(&record.status) || !record.wishes.is_empty();
+        return Ok(records.iter().filter(chosen).collect());
     }
     let mut found: Vec<&Record> = Vec::new();
     for word in &chosen.transfers {

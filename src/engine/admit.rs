@@ -129,7 +129,11 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
         }
         return run(job, reborn(record), Clobber::Replace);
     }
-    let revalidate = Some(std::mem::take(&mut record.dossier.part));
+    let draft = std::mem::take(&mut record.dossier.part);
+    if record.finished.is_none() {
+        record.finished = as_it_stands(path, draft.evidence());
+    }
+    let revalidate = Some(draft);
     let record = updated(job, reborn(record));
     Admission::Run(Box::new(Entry { record, revalidate, clobber: Clobber::Replace, failed_before: false }))
 }
@@ -140,13 +144,14 @@ fn finish(record: &mut Record, path: &Path) {
         return part::tidy(path);
     }
     record.status = Status::Done;
-    record.finished = path.symlink_metadata().ok().map(|meta| Finished {
-        at: Epoch::from_secs(meta.mtime()),
-        evidence: Evidence::Digest,
-        size: Length(meta.len()),
-        mtime_ns: mtime_ns(&meta),
-        inode: meta.ino(),
-    });
+    record.finished = as_it_stands(path, Evidence::Digest);
+}
+
+/// The facts of a file that is known to be ours, whole and right.
+fn as_it_stands(path: &Path, evidence: Evidence) -> Option<Finished> {
+    let meta = path.symlink_metadata().ok()?;
+    let (size, mtime_ns, inode) = (Length(meta.len()), mtime_ns(&meta), meta.ino());
+    Some(Finished { at: Epoch::from_secs(meta.mtime()), evidence, size, mtime_ns, inode })
 }
 
 /// A file that is not ours stands there.
@@ -178,8 +183,14 @@ fn take_up(job: &Job, record: Record, clobber: Clobber) -> Admission {
     Admission::Run(Box::new(Entry { record, revalidate: None, clobber, failed_before }))
 }
 
+/// Does the file of a finished download stand where it was written, as it was left?
+pub(super) fn stands(record: &Record) -> bool {
+    let meta = record.path.as_deref().and_then(|path| path.symlink_metadata().ok());
+    meta.zip(record.finished.as_ref()).is_some_and(|(meta, finished)| meta.is_file() && is_as_left(finished, &meta))
+}
+
 /// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
-fn reborn(record: Record) -> Record {
+pub(super) fn reborn(record: Record) -> Record {
     Record {
         status: Status::Pending,
         num_retries: 0,

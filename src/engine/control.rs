@@ -5,6 +5,7 @@ use crate::core::pers_xfer::sharing::{self, Wanted, Wish};
 use crate::core::state::Document;
 use crate::core::time::Now;
 use crate::engine::EngineError;
+use crate::engine::admit;
 use crate::engine::claims::Living;
 use crate::io::clock::Clock;
 use crate::io::entropy::system_rng;
@@ -51,7 +52,13 @@ fn tell(
         leave_wish(document, &record, wanted.clone(), now, rng);
         return Told::Left(holder);
     }
-    let record = sharing::obeyed(record, &[], now, rng);
+    let mut record = sharing::obeyed(record, &[], now, rng);
+    if *wanted == Wanted::Retry && record.status == Status::Done && !admit::stands(&record) {
+        // Its file is gone, or another one: it is fetched anew, or said to be in the way.
+        record = admit::reborn(record);
+        document.put(&record);
+        return Told::Done;
+    }
     let told = if wanted.concerns(&record.status) { Told::Done } else { Told::Nothing(record.status.clone()) };
     if *wanted == Wanted::Retry && told == Told::Done {
         probe_hosts(document, &record, now);

@@ -1,4 +1,5 @@
-//! Which transfer a person means: by id, by path or by name, in this order.
+//! Which transfer a person means: by id; else by path and by name alike, so that a word that is the path of one and the
+//! name of another is ambiguous; else by the name of its file.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -31,10 +32,9 @@ pub(crate) fn one<'a>(records: &'a [Record], word: &str, cwd: &Path) -> Result<&
 fn matching<'a>(records: &'a [Record], word: &str, cwd: &Path) -> Vec<&'a Record> {
     let path: PathBuf = cwd.join(word).components().filter(|c| *c != Component::CurDir).collect();
     let by = |test: &dyn Fn(&Record) -> bool| records.iter().filter(|r| test(r)).collect::<Vec<_>>();
-    let tests: [&dyn Fn(&Record) -> bool; 4] = [
+    let tests: [&dyn Fn(&Record) -> bool; 3] = [
         &|r| r.id.to_string() == word.to_ascii_lowercase(),
-        &|r| r.path.as_ref() == Some(&path),
-        &|r| r.name == word,
+        &|r| r.path.as_ref() == Some(&path) || r.name == word,
         &|r| r.path.as_ref().and_then(|p| p.file_name()).is_some_and(|n| n == word),
     ];
     tests.iter().map(|test| by(test)).find(|found| !found.is_empty()).unwrap_or_default()

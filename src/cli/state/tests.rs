@@ -153,13 +153,22 @@ fn a_transfer_is_named_by_name_path_or_id() {
     }
     let (_, _, exit) = ran(&book, &["show", "unknown"]);
     assert!(matches!(exit, Err((2, ref text)) if text.contains("unknown")), "{exit:?}");
-    let mut twin = samples::record(0x15, "waiting.bin", Status::Pending);
+    let mut twin = samples::record(0x15, "waiting.bin~2", Status::Pending);
     twin.path = Some("/elsewhere/waiting.bin".into());
     book.records.borrow_mut().push(twin);
+    let mut named_so = samples::record(0x17, "note", Status::Pending);
+    named_so.path = Some("/elsewhere/note".into());
+    let mut there = samples::record(0x18, "note~2", Status::Pending);
+    there.path = Some("/data/note".into());
+    book.records.borrow_mut().extend([named_so, there]);
+    let (_, _, exit) = ran(&book, &["show", "note"]);
+    let both = |text: &str| text.contains("0000000000000017") && text.contains("0000000000000018");
+    assert!(matches!(exit, Err((2, ref text)) if both(text)), "the name of one, the path of the other: {exit:?}");
     let (_, _, exit) = ran(&book, &["forget", "waiting.bin", "whole.bin"]);
     assert_eq!(exit, Ok(0), "the path in the current folder decides");
-    book.records.borrow_mut().push(samples::record(0x16, "waiting.bin", Status::Pending));
-    book.records.borrow_mut()[3].path = Some("/other/waiting.bin".into());
+    let mut third = samples::record(0x16, "waiting.bin~3", Status::Pending);
+    third.path = Some("/other/waiting.bin".into());
+    book.records.borrow_mut().push(third);
     let (_, _, exit) = ran(&book, &["forget", "waiting.bin"]);
     assert!(
         matches!(exit, Err((2, ref text)) if text.contains("0000000000000015") && text.contains("0000000000000016")),

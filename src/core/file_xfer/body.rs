@@ -7,7 +7,6 @@ use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
 use crate::core::file_xfer::{
     FileOp, Framing, LastWord, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted, Weight,
 };
-use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::validator::Sameness;
 
@@ -205,7 +204,7 @@ impl FileXfer {
 
     /// The draft at hand is whole.
     pub(super) fn finish(&mut self) -> Step {
-        let evidence = self.evidence();
+        let evidence = self.draft().evidence();
         // A digest judges a rival before it may cost what is held; without one, a whole version is the file.
         if self.place == Place::Rival && self.plan.digest == LastWord::Joints {
             self.promote();
@@ -221,20 +220,6 @@ impl FileXfer {
             self.dossier.part = rival;
             self.ops.push(FileOp::Promote);
             self.place = Place::Part;
-        }
-    }
-
-    /// What the whole draft rests on where no digest is known.
-    fn evidence(&self) -> Evidence {
-        let draft = self.draft();
-        if draft.total.is_none() {
-            return Evidence::None;
-        }
-        let strong = draft.last_origin.as_ref().and_then(|o| validators_of(draft, o)).is_some_and(|v| v.has_strong());
-        match draft.joints {
-            Joints::Validator if strong => Evidence::Validator,
-            Joints::Overlap => Evidence::Overlap,
-            Joints::Validator | Joints::Length => Evidence::Length,
         }
     }
 

@@ -4,6 +4,7 @@
 //! turns out to hold other content than the draft, a *rival* draft is begun beside it, and takes its place only when it
 //! is whole or longer; so a login page or an odd mirror never costs the bytes already held.
 
+use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
@@ -75,6 +76,19 @@ impl OriginNotes {
 }
 
 impl Draft {
+    /// What the whole draft rests on where no digest is known.
+    pub fn evidence(&self) -> Evidence {
+        if self.total.is_none() {
+            return Evidence::None;
+        }
+        let last = self.validators.iter().find(|(origin, _)| Some(origin) == self.last_origin.as_ref());
+        match self.joints {
+            Joints::Validator if last.is_some_and(|(_, v)| v.has_strong()) => Evidence::Validator,
+            Joints::Overlap => Evidence::Overlap,
+            Joints::Validator | Joints::Length => Evidence::Length,
+        }
+    }
+
     /// What is known of the version, without the bytes: a page in place of the file is told by it.
     pub fn facts(&self) -> Self {
         Self { held: Length::ZERO, inode: None, ..self.clone() }
