@@ -19,6 +19,7 @@ use crate::engine::{Ending, Job, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
 use crate::io::entropy::{NoEntropy, system_rng};
 use crate::io::lane::Lanes;
+use crate::io::owner;
 use crate::io::state_file::{StateError, StateFile};
 use crate::io::transport::{NetConfigError, Throttle};
 
@@ -221,6 +222,7 @@ pub(super) fn supervisor<'a>(
     let persist = Persist::new(StateFile::at(&settings.state_file));
     let loaded = persist.load()?;
     persist.check_writable(&loaded.document)?;
+    owner::sweep(&settings.state_file);
     for text in loaded.warnings {
         notices(Notice::Remark { id: None, text });
     }

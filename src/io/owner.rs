@@ -80,6 +80,20 @@ pub fn living(state_file: &Path, id: OwnerId) -> Option<String> {
     }
 }
 
+/// Removes the marks of processes that are dead: they were killed, and what they left may be nobody's business any more.
+pub fn sweep(state_file: &Path) {
+    let stem = state_file.with_extension("run-");
+    let Some(prefix) = stem.file_name().and_then(|name| name.to_str()) else { return };
+    for entry in std::fs::read_dir(durable::folder_of(state_file)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let id = name.to_str().and_then(|name| name.strip_prefix(prefix)).filter(|id| id.len() == 16);
+        if let Some(id) = id.and_then(|id| u64::from_str_radix(id, 16).ok()) {
+            // To look for its process is to remove it where there is none.
+            let _ = living(state_file, OwnerId(id));
+        }
+    }
+}
+
 /// The mark of a dead process is removed; the lock on it is held.
 fn bury(path: &Path, file: &File) {
     // A shared lock is enough to tell that nobody lives; but two who look must not both believe they are alone.
@@ -116,6 +130,20 @@ mod tests {
 
     fn state(dir: &tempfile::TempDir) -> PathBuf {
         dir.path().join("s").join("client_state.xml")
+    }
+
+    #[test]
+    fn the_marks_of_the_dead_are_swept_and_those_of_the_living_stay() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let state = state(&dir);
+        let sign = LifeSign::begin(&state, ID).expect("free");
+        let dead = path_of(&state, OwnerId(0xdead));
+        let other = state.with_extension("run-notes");
+        std::fs::write(&dead, "1").expect("written");
+        std::fs::write(&other, "mine").expect("written");
+        sweep(&state);
+        assert!(!dead.exists() && other.exists() && path_of(&state, ID).exists());
+        drop(sign);
     }
 
     #[test]
