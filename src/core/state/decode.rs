@@ -72,25 +72,13 @@ fn direction(element: &Element<'_>) -> Direction {
 
 fn mirrors(element: &Element<'_>, direction: Direction) -> Vec<MirrorRecord> {
     let urls = element.elements().filter(|e| url_direction(e) == Some(direction));
-    urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(fresh_mirror).collect()
+    urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(MirrorRecord::new).collect()
 }
 
 /// The hosts of a download's mirrors.
 pub(super) fn download_hosts(element: &Element<'_>) -> Vec<Origin> {
     let urls = element.elements().filter(|e| url_direction(e) == Some(Direction::Download));
     urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(|url| url.origin()).collect()
-}
-
-fn fresh_mirror(url: MirrorUrl) -> MirrorRecord {
-    MirrorRecord {
-        url,
-        standing: Standing::Usable,
-        served: false,
-        missing_passes: 0,
-        corrupt_fetches: 0,
-        not_before: None,
-        tried: false,
-    }
 }
 
 /// Gives each `<mirror>` of ours to the URL at its position, or, where the list was changed by hand, to the first equal one.

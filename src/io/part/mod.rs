@@ -36,7 +36,7 @@ mod versions;
 mod whole;
 mod witness;
 
-pub use whole::{adopt_equal, file_names, has_digests, has_part, holder};
+pub use whole::{adopt_equal, file_names, has_digests, holder};
 pub use witness::{is_witnessed, tidy};
 
 use std::path::Path;

@@ -16,11 +16,6 @@ use crate::io::part::take::holder_of;
 /// How much is read at once.
 const STRIDE: usize = 1 << 20;
 
-/// Is there a part file for this target?
-pub fn has_part(target: &Path) -> bool {
-    Names::of(target).part.symlink_metadata().is_ok()
-}
-
 /// The process that works on the download to this target, where it can be told.
 pub fn holder(target: &Path) -> Option<String> {
     let part = Names::of(target).part;
