@@ -181,6 +181,7 @@ fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
         },
         retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
         failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
+        connections: asked.connections,
         mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
         net,
     })

@@ -72,6 +72,14 @@ pub enum Failure {
         /// Where they differ.
         at: Offset,
     },
+    /// While the file was being fetched over several connections, one of them met another version.
+    #[error(
+        "the file changed on the server while it was fetched: what it sends does not belong to what is held (at offset {at})"
+    )]
+    ChangedMeanwhile {
+        /// Where that showed.
+        at: Offset,
+    },
     /// The whole file has another digest than the one demanded.
     #[error("wrong checksum: {algorithm} is {found}, expected {expected}")]
     Digest {
@@ -177,6 +185,9 @@ pub enum BadAnswer {
     /// 206 although no range was asked for.
     #[error("206 although no range was asked for")]
     Unasked206,
+    /// Bytes from an origin that has not shown that it has the same file.
+    #[error("the server's file could not be compared with what is held")]
+    Unproven,
     /// A multipart answer to a single range.
     #[error("a multipart answer to a single range")]
     Multipart,

@@ -85,6 +85,8 @@ pub struct HostRecord {
     pub closed_until: Option<Epoch>,
     /// It asked us to wait until then.
     pub not_before: Option<Epoch>,
+    /// What one connection to it brought of late, in bytes per second.
+    pub rate: Option<u64>,
 }
 
 /// All hosts of a run.
@@ -99,6 +101,7 @@ struct Host {
     failures: u32,
     outage: Option<Outage>,
     not_before: Option<Mono>,
+    rate: Option<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -129,7 +132,7 @@ impl Hosts {
                 probe: None,
             });
             let not_before = record.not_before.map(|until| due(until, RETRY_AFTER_CAP, now));
-            self.hosts.insert(record.key, Host { failures: record.failures, outage, not_before });
+            self.hosts.insert(record.key, Host { failures: record.failures, outage, not_before, rate: record.rate });
         }
     }
 
@@ -192,6 +195,17 @@ impl Hosts {
         host.not_before = host.not_before.max(Some(until));
     }
 
+    /// One connection to the host brought so many bytes per second. Half of what is kept is the latest word.
+    pub fn measured(&mut self, key: &HostKey, rate: u64) {
+        let host = self.hosts.entry(key.clone()).or_default();
+        host.rate = Some(host.rate.map_or(rate, |known| known.midpoint(rate)));
+    }
+
+    /// What one connection to the host brought of late, in bytes per second.
+    pub fn rate(&self, key: &HostKey) -> Option<u64> {
+        self.hosts.get(key).and_then(|host| host.rate)
+    }
+
     /// Until when the host is closed, and why, without asking for admission: to show it.
     pub fn closed(&self, key: &HostKey, now: Now) -> Option<(Mono, Closure)> {
         self.hosts.get(key).and_then(|host| host.closed(now.mono, self.policy.shortest()))
@@ -237,7 +251,10 @@ impl Host {
     }
 
     fn is_blank(&self, now: Mono) -> bool {
-        self.failures == 0 && self.outage.is_none() && self.not_before.is_none_or(|until| until <= now)
+        self.failures == 0
+            && self.outage.is_none()
+            && self.rate.is_none()
+            && self.not_before.is_none_or(|until| until <= now)
     }
 
     fn record(&self, key: HostKey, now: Now) -> HostRecord {
@@ -247,6 +264,7 @@ impl Host {
             backoff: self.outage.as_ref().map(|outage| outage.backoff.clone()).unwrap_or_default(),
             closed_until: self.outage.as_ref().map(|outage| now.wall_of(outage.until)),
             not_before: self.not_before.filter(|until| *until > now.mono).map(|until| now.wall_of(until)),
+            rate: self.rate,
         }
     }
 }

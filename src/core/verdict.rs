@@ -93,6 +93,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         // be a proxy's doing. What comes back three passes in a row is the server's way.
         Failure::BadAnswer(_) => (Class::Unsupported, Scope::Doubtful, HostSign::Answering),
         Failure::KeepsChanging { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
+        Failure::ChangedMeanwhile { .. } => (Class::Changed, transient, HostSign::Answering),
         Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::Digest { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
         Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),

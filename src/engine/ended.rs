@@ -61,7 +61,7 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         url: first_url(record)?.clone(),
         path: record.path.clone(),
         total: record.nbytes,
-        held: record.dossier.part.held,
+        held: record.dossier.part.in_all(),
         received: Length::ZERO,
         ending,
     })

@@ -8,6 +8,7 @@ use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
 use crate::engine::supervisor::Supervisor;
 use crate::engine::transfer::Answered;
+use crate::io::driver::Beside;
 
 impl Supervisor<'_> {
     /// The first good answer of a host ends its backoff; nobody need wait for the end of the session.
@@ -22,8 +23,13 @@ impl Supervisor<'_> {
 
     pub(super) fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &Outcome, now: Now) {
         let Some(transfer) = self.transfers.get(&id) else { return };
+        let news = transfer.host_news(outcome);
+        self.host_news(host, news, now);
+    }
+
+    fn host_news(&mut self, host: &Origin, news: HostNews, now: Now) {
         let key = key_of(host);
-        match transfer.host_news(outcome) {
+        match news {
             HostNews::Failing { floor } => {
                 self.hosts.failed(&key, now, &mut *self.rng);
                 if let Some(floor) = floor {
@@ -36,6 +42,28 @@ impl Supervisor<'_> {
                 self.host_changed(host, change, now);
             }
             HostNews::Nothing => self.hosts.probe_abandoned(&key),
+        }
+    }
+
+    /// What the links of a session tell of other mirrors than its own.
+    pub(super) fn told_beside(&mut self, id: XferId, beside: Beside, now: Now) {
+        match beside {
+            Beside::Serves { url } => {
+                let change = self.hosts.succeeded(&key_of(&url.origin()));
+                self.host_changed(&url.origin(), change, now);
+                self.handle(id, Event::Serves(url), now);
+            }
+            Beside::Failed { url, failure, origin } => {
+                if let Some(transfer) = self.transfers.get(&id) {
+                    let news = transfer.news_of_failure(&failure);
+                    self.host_news(&url.origin(), news, now);
+                }
+                self.handle(id, Event::FailedBeside { url, failure, origin }, now);
+            }
+            Beside::Rate { origin, rate } => {
+                self.hosts.measured(&key_of(&origin), rate);
+                self.heard_of.insert(key_of(&origin));
+            }
         }
     }
 

@@ -7,7 +7,8 @@
 //! |---|---|
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
-//! | `supervisor`, `slots`, `hosts`, `way`, `leave` | the loop, who may start, whom to leave alone, how requests travel, the end |
+//! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
+//! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
 mod add;
@@ -16,6 +17,7 @@ mod claims;
 mod control;
 mod ended;
 mod enter;
+mod fan;
 mod hosts;
 mod leave;
 mod persist;

@@ -27,7 +27,7 @@ pub(super) fn accepted(record: &Record) -> Notice {
         id: record.id,
         name: record.name.clone(),
         path: record.path.clone(),
-        held: record.dossier.part.held,
+        held: record.dossier.part.in_all(),
         total: record.nbytes,
     }
 }
@@ -199,9 +199,10 @@ impl Supervisor<'_> {
         }
         self.unwish(id);
         let sync = self.settings.sync;
+        let Some(fan) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         transfer.said = None;
-        let Some(orders) = transfer.orders(mirror, freshness, sync) else { return Slot::Back };
+        let Some(orders) = transfer.orders(mirror, freshness, sync, fan) else { return Slot::Back };
         let stop = CancellationToken::new();
         let way = Arc::clone(&transfer.way);
         transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), answered: Answered::NotYet });
@@ -235,7 +236,7 @@ impl Supervisor<'_> {
         let Some(transfer) = self.transfers.get(&id) else { return };
         let record = transfer.record();
         let Some(url) = transfer.url(mirror).cloned() else { return };
-        let (number, held) = (record.sessions, record.dossier.part.held);
+        let (number, held) = (record.sessions, record.dossier.part.in_all());
         let mirror = (mirror + 1, record.mirrors.len());
         (self.notices)(Notice::Session { id, number, url, mirror, held });
     }

@@ -226,6 +226,7 @@ impl<'a> Supervisor<'a> {
                 (self.notices)(Notice::Progress { id, held });
                 self.handle(id, Event::Progress { held }, now);
             }
+            Tell::Beside(beside) => self.told_beside(id, *beside, now),
             Tell::Verifying => (self.notices)(Notice::Verifying { id }),
             Tell::Remark(text) => (self.notices)(Notice::Remark { id: Some(id), text }),
         }

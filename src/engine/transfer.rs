@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::core::failure::LocalFault;
+use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, MAX_CHANGES, Outcome};
 use crate::core::machine::Machine;
@@ -19,7 +19,7 @@ use crate::engine::claims::Loss;
 use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, SyncMode, WaitReason};
-use crate::io::driver::{Home, Orders, Terms};
+use crate::io::driver::{FanPlan, Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
 
 /// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
@@ -84,7 +84,7 @@ pub(super) enum Answered {
 
 impl Transfer {
     pub(super) fn new(machine: PersFileXfer, way: Arc<Way>, clobber: Clobber) -> Self {
-        let held = machine.record().dossier.part.held;
+        let held = machine.record().dossier.part.in_all();
         Self {
             machine,
             way,
@@ -127,7 +127,7 @@ impl Transfer {
     /// What the machine is told of a session's end. Where the server still has the finished file, everything known of that
     /// file comes back.
     pub(super) fn settle(&mut self, outcome: Outcome, finished: Option<Finished>) -> (Outcome, Option<Finished>) {
-        self.held = outcome.dossier.part.held;
+        self.held = outcome.dossier.part.in_all();
         match (&outcome.end, &self.revalidate) {
             (End::Unchanged, Some(draft)) => {
                 self.asked = Asked::Unchanged;
@@ -143,15 +143,18 @@ impl Transfer {
         match &outcome.end {
             End::Complete { .. } | End::Unchanged => HostNews::Good,
             End::Cancelled => HostNews::Nothing,
-            End::Failed(failure) => {
-                let verdict = judge(failure, Context { served: false, retry_on: &self.record().options.retry_on });
-                match (verdict.host, verdict.scope) {
-                    (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor },
-                    (HostSign::Failing, _) => HostNews::Failing { floor: None },
-                    (HostSign::Answering, _) => HostNews::Good,
-                    (HostSign::Nothing, _) => HostNews::Nothing,
-                }
-            }
+            End::Failed(failure) => self.news_of_failure(failure),
+        }
+    }
+
+    /// What a failure says of the host at which it happened.
+    pub(super) fn news_of_failure(&self, failure: &Failure) -> HostNews {
+        let verdict = judge(failure, Context { served: false, retry_on: &self.record().options.retry_on });
+        match (verdict.host, verdict.scope) {
+            (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor },
+            (HostSign::Failing, _) => HostNews::Failing { floor: None },
+            (HostSign::Answering, _) => HostNews::Good,
+            (HostSign::Nothing, _) => HostNews::Nothing,
         }
     }
 
@@ -217,7 +220,13 @@ impl Transfer {
     }
 
     /// What a session with this mirror is to do.
-    pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, sync: SyncMode) -> Option<Orders> {
+    pub(super) fn orders(
+        &mut self,
+        mirror: usize,
+        freshness: Freshness,
+        sync: SyncMode,
+        fan: FanPlan,
+    ) -> Option<Orders> {
         let record = self.machine.record();
         let url = record.mirrors.get(mirror)?.url.clone();
         let first_origin = record.mirrors.first()?.url.origin();
@@ -234,6 +243,7 @@ impl Transfer {
             revalidate: self.revalidate.clone(),
             max_filesize: record.max_nbytes,
             timeouts: self.way.timeouts,
+            fan,
         })
     }
 

@@ -11,7 +11,7 @@ use crate::core::range::{Length, Offset};
 use crate::core::validator::Sameness;
 
 /// So many origins may vouch for one draft; a redirector with more loses the oldest.
-const MAX_VOUCHERS: usize = 32;
+pub(super) const MAX_VOUCHERS: usize = 32;
 
 impl FileXfer {
     /// Every byte to compare was equal: the answer vouches for the draft, and what follows may be appended.

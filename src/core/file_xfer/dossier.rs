@@ -27,6 +27,8 @@ pub struct Dossier {
 pub struct Draft {
     /// Bytes held, from the start of the file without a gap.
     pub held: Length,
+    /// Bytes held behind the first gap, in segments; only the part file and its journal know where.
+    pub beyond: Length,
     /// The whole file's length, where told.
     pub total: Option<Length>,
     /// The version's validators at each origin that has answered for it.
@@ -66,12 +68,14 @@ pub struct OriginNotes {
     pub if_range: IfRange,
     /// Its ETags differ although the bytes are the same, so they are not looked at.
     pub etags_lie: bool,
+    /// It bears so many connections at once and not one more, where that was found out.
+    pub most: Option<u32>,
 }
 
 impl OriginNotes {
     /// Nothing learned yet.
     pub fn new(origin: Origin) -> Self {
-        Self { origin, ranges: Ranges::default(), if_range: IfRange::default(), etags_lie: false }
+        Self { origin, ranges: Ranges::default(), if_range: IfRange::default(), etags_lie: false, most: None }
     }
 }
 
@@ -91,7 +95,12 @@ impl Draft {
 
     /// What is known of the version, without the bytes: a page in place of the file is told by it.
     pub fn facts(&self) -> Self {
-        Self { held: Length::ZERO, inode: None, ..self.clone() }
+        Self { held: Length::ZERO, beyond: Length::ZERO, inode: None, ..self.clone() }
+    }
+
+    /// Bytes held in all.
+    pub fn in_all(&self) -> Length {
+        self.held + self.beyond
     }
 
     /// Nothing is held, and nothing known.

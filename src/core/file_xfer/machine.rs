@@ -1,14 +1,14 @@
 //! The machine: which request comes first, where redirects lead, and who judges what comes back.
 
-use crate::core::failure::{Failure, RedirectFault};
+use crate::core::failure::Failure;
+use crate::core::file_xfer::asking::Asking;
+pub(super) use crate::core::file_xfer::asking::Purpose;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
-use crate::core::file_xfer::{
-    AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, Next, Place, Plan, Receive, Step, Unless, Wanted,
-};
+use crate::core::file_xfer::{AnswerHead, Ask, Event, FileOp, Next, Place, Plan, Receive, Step, Unless, Wanted};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::time::Epoch;
-use crate::core::url::{MirrorUrl, Origin};
+use crate::core::url::Origin;
 use crate::core::validator::{Sameness, Validators};
 
 /// So many requests without a byte of progress end a session: whatever the server does, it is not going to work now.
@@ -43,30 +43,6 @@ pub struct FileXfer {
     pub(super) ops: Vec<FileOp>,
 }
 
-/// The request under way, over all its redirects.
-#[derive(Clone, Debug)]
-pub(super) struct Asking {
-    url: MirrorUrl,
-    carry: Carry,
-    purpose: Purpose,
-    pub(super) range: Option<Wanted>,
-    /// If-Range went along with the latest hop.
-    pub(super) conditional: Option<IfRange>,
-    hops: u32,
-    seen: Vec<MirrorUrl>,
-}
-
-/// What a request is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Purpose {
-    /// Is the finished file still the one?
-    Revalidate,
-    /// One earlier block, to compare.
-    Probe,
-    /// The file, or the rest of it.
-    Body,
-}
-
 /// An answer whose body is being read.
 #[derive(Clone, Debug)]
 pub(super) struct Open {
@@ -88,7 +64,7 @@ impl FileXfer {
     pub fn new(plan: Plan) -> Self {
         let dossier = plan.dossier.clone();
         let place = if dossier.rival.is_some() { Place::Rival } else { Place::Part };
-        let asking = Asking::to(plan.url.clone(), Purpose::Body);
+        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin);
         let (ops, open) = (Vec::new(), None);
         Self {
             plan,
@@ -230,10 +206,7 @@ impl FileXfer {
             let detail = format!("{MAX_FRUITLESS_ASKS} requests brought nothing new");
             return self.fail(Failure::BadAnswer(crate::core::failure::BadAnswer::Unsatisfiable { detail }));
         }
-        self.asking = Asking::to(self.plan.url.clone(), purpose);
-        if self.plan.url.origin() != self.plan.first_origin {
-            self.asking.carry = Carry::Headers;
-        }
+        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin);
         self.asking.range = range;
         self.hop()
     }
@@ -291,33 +264,15 @@ impl FileXfer {
     }
 
     fn redirected(&mut self, head: &AnswerHead) -> Step {
-        match self.follow(head) {
+        match self.asking.follow(head) {
             Ok(()) => self.hop(),
             Err(fault) => self.fail(Failure::Redirect(fault)),
         }
     }
 
-    fn follow(&mut self, head: &AnswerHead) -> Result<(), RedirectFault> {
-        let code = head.status;
-        let location = head.location.as_deref().ok_or(RedirectFault::NoLocation { code })?;
-        let from = self.asking.url.clone();
-        let to = from.join(location, code)?;
-        if from.is_https() && !to.is_https() {
-            return Err(RedirectFault::Downgrade);
-        }
-        self.asking.seen.push(from);
-        if self.asking.seen.contains(&to) {
-            return Err(RedirectFault::Loop);
-        }
-        self.asking.hops += 1;
-        if self.asking.hops > MAX_REDIRECTS {
-            return Err(RedirectFault::TooMany { limit: MAX_REDIRECTS });
-        }
-        if to.origin() != self.asking.url.origin() {
-            self.asking.carry = Carry::Nothing;
-        }
-        self.asking.url = to;
-        Ok(())
+    /// What is known of an origin's ways, for those who ask it beside this session.
+    pub fn ways(&self, origin: &Origin) -> OriginNotes {
+        self.notes(origin)
     }
 
     /// What is known of an origin's ways.
@@ -336,16 +291,6 @@ impl FileXfer {
         if origins.len() > MAX_ORIGINS {
             origins.remove(0);
         }
-    }
-}
-
-impl Asking {
-    pub(super) fn purpose(&self) -> Purpose {
-        self.purpose
-    }
-
-    fn to(url: MirrorUrl, purpose: Purpose) -> Self {
-        Self { url, carry: Carry::Everything, purpose, range: None, conditional: None, hops: 0, seen: Vec::new() }
     }
 }
 

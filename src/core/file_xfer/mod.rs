@@ -4,14 +4,18 @@
 //! design section 3: which request to send, what an answer's head means, which bytes are compared and which appended,
 //! and how the session ends.
 
+mod asking;
+mod beside;
 mod body;
 pub mod dossier;
 pub mod head;
 mod judge;
+pub mod link;
 mod machine;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
+pub use beside::{BesideEnd, Split};
 pub use head::{AnswerHead, Framing};
 pub use machine::FileXfer;
 

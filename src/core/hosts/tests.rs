@@ -241,6 +241,7 @@ fn a_stored_time_too_far_ahead_is_cut_to_the_longest_delay() {
         backoff: Backoff { n: u32::MAX, ..Backoff::default() },
         closed_until,
         not_before,
+        rate: None,
     };
     for (stored, longest) in
         [(record(Some(far), None), Delay::from_hours(6)), (record(None, Some(far)), Delay::from_days(1))]

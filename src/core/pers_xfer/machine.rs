@@ -191,6 +191,8 @@ impl Machine for PersFileXfer {
                 cx.out.push(Action::Save(Urgency::Now));
             }
             Event::Progress { held } => self.progressed(held, cx.now),
+            Event::Serves(url) => self.serves(&url),
+            Event::FailedBeside { url, failure, origin } => self.failed_beside(&url, &failure, origin.as_ref(), cx),
             Event::Ended(outcome, finished) => self.ended(*outcome, finished, cx),
             Event::Local(fault) => self.local_fault(fault, cx),
             Event::Mirrors(urls) => self.list_mirrors(&urls, cx),

@@ -9,11 +9,13 @@
 //! |---|---|
 //! | `machine` | which event goes where, what is to be done next, and when to wake |
 //! | `session` | what the events of a session change, and what its end means |
+//! | `beside` | which other mirrors may be asked beside a session, and what they do |
 //! | `waiting` | why and until when nothing is done; the failed pass |
 //! | `life` | how a life ends, how another one begins, what people want |
 //! | `sharing` | what other processes want of it |
 //! | `view` | what is told to people |
 
+mod beside;
 mod life;
 mod machine;
 pub mod options;
@@ -63,6 +65,17 @@ pub enum Event {
     Progress {
         /// Held now, in the draft that the session works on.
         held: Length,
+    },
+    /// Beside the running session, over another link, this mirror brought bytes of the file.
+    Serves(MirrorUrl),
+    /// Beside the running session, which goes on, this mirror failed.
+    FailedBeside {
+        /// Which.
+        url: MirrorUrl,
+        /// What happened.
+        failure: Failure,
+        /// The origin that answered, where one did.
+        origin: Option<Origin>,
     },
     /// The running session ended.
     Ended(Box<Outcome>, Option<Finished>),

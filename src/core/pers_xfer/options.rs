@@ -32,6 +32,8 @@ pub struct Options {
     pub failed_part: FailedPart,
     /// The file's modification time when it is done.
     pub mtime: Mtime,
+    /// `--connections`; `None` for one a host, over at most four mirrors.
+    pub connections: Option<u16>,
     /// What requests carry, and how they travel; shared by all transfers of one command.
     pub net: Arc<NetOptions>,
 }
@@ -128,6 +130,7 @@ impl Default for Options {
             retry_on: Vec::new(),
             failed_part: FailedPart::default(),
             mtime: Mtime::default(),
+            connections: None,
             net: Arc::default(),
         }
     }

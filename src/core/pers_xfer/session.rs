@@ -170,7 +170,7 @@ impl PersFileXfer {
         self.report(mirror, failure.clone(), verdict, fate, cx);
     }
 
-    fn remember(&mut self, mirror: usize, class: Class, failure: &Failure, now: Now) {
+    pub(super) fn remember(&mut self, mirror: usize, class: Class, failure: &Failure, now: Now) {
         let url = &self.record.mirrors[mirror].url;
         let past = Past::new(now.wall, url, class, failure, at_work(&self.record.dossier));
         let history = &mut self.record.history;
@@ -178,7 +178,14 @@ impl PersFileXfer {
         history.drain(..history.len().saturating_sub(HISTORY));
     }
 
-    fn report(&self, mirror: usize, failure: Failure, verdict: Verdict, fate: Fate, cx: &mut Cx<'_, Action>) {
+    pub(super) fn report(
+        &self,
+        mirror: usize,
+        failure: Failure,
+        verdict: Verdict,
+        fate: Fate,
+        cx: &mut Cx<'_, Action>,
+    ) {
         let class = verdict.class;
         cx.out.push(Action::Failed { mirror, failure, class, refused: fate == Fate::Refused });
         cx.out.push(Action::Save(Urgency::Later));
@@ -198,7 +205,7 @@ impl PersFileXfer {
         }
     }
 
-    fn hold_back(&mut self, mirror: usize, floor: Option<Delay>, origin: Option<&Origin>, now: Now) {
+    pub(super) fn hold_back(&mut self, mirror: usize, floor: Option<Delay>, origin: Option<&Origin>, now: Now) {
         let Some(floor) = floor else { return };
         for concerned in mirrors::of_origin(&self.record.mirrors, mirror, origin) {
             self.holds.add(concerned, Hold { until: now.mono + floor, by: HeldBy::Server });
@@ -248,5 +255,5 @@ impl PersFileXfer {
 
 /// Bytes held in the draft that is being put together: of the newer version, where one has been begun.
 pub(super) fn at_work(dossier: &Dossier) -> Length {
-    dossier.rival.as_ref().unwrap_or(&dossier.part).held
+    dossier.rival.as_ref().unwrap_or(&dossier.part).in_all()
 }

@@ -34,6 +34,7 @@ pub(super) fn decode(element: &Element<'_>) -> Dossier {
 fn draft(name: &'static str, draft: &Draft) -> Node {
     let mut nodes = Vec::new();
     nodes.extend((draft.held > Length::ZERO).then(|| Node::plain("held", draft.held)));
+    nodes.extend((draft.beyond > Length::ZERO).then(|| Node::plain("beyond", draft.beyond)));
     nodes.extend(draft.total.map(|n| Node::plain("total", n)));
     nodes.extend(draft.validators.iter().map(|(origin, v)| validators(origin, v)));
     nodes.extend(draft.last_origin.as_ref().map(|o| Node::text("last_origin", o.as_str())));
@@ -47,6 +48,7 @@ fn draft(name: &'static str, draft: &Draft) -> Node {
 fn read_draft(element: &Element<'_>) -> Draft {
     Draft {
         held: length(Some(element), "held").unwrap_or_default(),
+        beyond: length(Some(element), "beyond").unwrap_or_default(),
         total: length(Some(element), "total"),
         validators: element.all("validators").filter_map(read_validators).collect(),
         last_origin: text(element, "last_origin").and_then(|t| Origin::parse(&t)),
@@ -81,6 +83,7 @@ fn origin_notes(notes: &OriginNotes) -> Node {
         (notes.if_range != IfRange::default()).then(|| Node::plain("if_range", words::if_range(notes.if_range))),
     );
     nodes.extend(notes.etags_lie.then(|| Node::flag("etags_lie")));
+    nodes.extend(notes.most.map(|n| Node::plain("connections", n)));
     Node::parent("origin_notes", Shape::Origin, nodes)
 }
 
@@ -90,5 +93,6 @@ fn read_origin_notes(element: &Element<'_>) -> Option<OriginNotes> {
         ranges: text(element, "ranges").map(|w| words::read_ranges(&w)).unwrap_or_default(),
         if_range: text(element, "if_range").map(|w| words::read_if_range(&w)).unwrap_or_default(),
         etags_lie: scalar::flag(element.child("etags_lie")),
+        most: text(element, "connections").and_then(|t| t.parse().ok()),
     })
 }

@@ -20,6 +20,7 @@ pub(super) fn encode(host: &HostRecord) -> Node {
     nodes.extend(backoff::element(&host.backoff));
     nodes.extend(host.closed_until.map(|t| Node::plain("closed_until", t)));
     nodes.extend(host.not_before.map(|t| Node::plain("not_before", t)));
+    nodes.extend(host.rate.map(|rate| Node::plain("rate", rate)));
     Node::parent("host", Shape::Host, nodes)
 }
 
@@ -36,5 +37,6 @@ pub(super) fn decode(element: &Element<'_>) -> Option<HostRecord> {
         backoff: element.child("backoff").map_or_else(Backoff::default, backoff::decode),
         closed_until: time(Some(element), "closed_until"),
         not_before: time(Some(element), "not_before"),
+        rate: text(element, "rate").and_then(|t| t.parse().ok()),
     })
 }

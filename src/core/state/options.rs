@@ -26,6 +26,7 @@ pub(super) const ORDER: &[&str] = &[
     "retry_on",
     "delete_partial",
     "remote_time",
+    "connections",
     "header",
     "user",
     "netrc",
@@ -72,6 +73,7 @@ fn patience(options: &Options) -> Vec<Node> {
     nodes.extend(options.retry_on.iter().map(|code| Node::plain("retry_on", code)));
     nodes.extend((options.failed_part == FailedPart::Delete).then(|| Node::flag("delete_partial")));
     nodes.extend((options.mtime == Mtime::Remote).then(|| Node::flag("remote_time")));
+    nodes.extend(options.connections.map(|n| Node::plain("connections", n)));
     nodes
 }
 
@@ -124,6 +126,7 @@ pub(super) fn decode(element: &Element<'_>) -> Options {
         retry_on: element.all("retry_on").filter_map(|e| e.text().parse().ok()).collect(),
         failed_part: if flag(element, "delete_partial") { FailedPart::Delete } else { FailedPart::Keep },
         mtime: if flag(element, "remote_time") { Mtime::Remote } else { Mtime::Local },
+        connections: text(element, "connections").and_then(|t| t.parse().ok()).filter(|n| *n > 0),
         net: Arc::new(read_net(element)),
     }
 }

@@ -124,7 +124,7 @@ impl Shape {
     pub(super) const fn order(self) -> &'static [&'static str] {
         match self {
             Self::Top => &["format", "generation", "host"],
-            Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before"],
+            Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before", "rate"],
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
@@ -133,9 +133,11 @@ impl Shape {
             }
             Self::Backoff => backoff::ORDER,
             Self::Dossier => &["part", "rival", "origin_notes", "changes"],
-            Self::Draft => &["held", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"],
+            Self::Draft => {
+                &["held", "beyond", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"]
+            }
             Self::Validators => &["origin", "etag", "last_modified", "date"],
-            Self::Origin => &["origin", "ranges", "if_range", "etags_lie"],
+            Self::Origin => &["origin", "ranges", "if_range", "etags_lie", "connections"],
             Self::Failure => &["time", "url", "class", "held", "text"],
             Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode"],
             Self::Options => options::ORDER,

@@ -1,6 +1,7 @@
 //! Driver: runs one FileXfer on a lane. The machine says what to do next; this carries it out on the network and on the
 //! part files, and says what came of it. It decides nothing.
 
+mod fan;
 mod finish;
 mod receive;
 mod session;
@@ -16,6 +17,7 @@ use crate::core::file_xfer::{Company, End, Freshness, Outcome, Place, Timeouts};
 pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
+use crate::core::time::Mono;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::clock::Clock;
 use crate::io::part::{Clobber, PartStore, Spec};
@@ -47,6 +49,34 @@ pub struct Orders {
     pub max_filesize: Option<Length>,
     /// How patient to be.
     pub timeouts: Timeouts,
+    /// Who else may be asked, and over how many connections.
+    pub fan: FanPlan,
+}
+
+/// Over how many connections a file may come, and from whom.
+#[derive(Clone, Debug)]
+pub struct FanPlan {
+    /// Connections in all.
+    pub connections: usize,
+    /// Connections to one origin.
+    pub per_origin: usize,
+    /// Nothing is split into parts smaller than this.
+    pub least: Length,
+    /// The mirrors that may be asked; the session's own among them.
+    pub seats: Vec<FanSeat>,
+    /// Which of the seats is the session's own.
+    pub own: usize,
+}
+
+/// A mirror that may be asked.
+#[derive(Clone, Debug)]
+pub struct FanSeat {
+    /// Its URL.
+    pub url: MirrorUrl,
+    /// What one connection to it brought before, in bytes per second, where that is known.
+    pub rate: Option<u64>,
+    /// It must not be asked before.
+    pub not_before: Option<Mono>,
 }
 
 /// Where the file goes.
@@ -108,6 +138,34 @@ pub enum Tell {
     Verifying,
     /// For the user: something that is no failure.
     Remark(String),
+    /// Something of the mirrors that are asked beside the session's own.
+    Beside(Box<Beside>),
+}
+
+/// What the links of a session tell of mirrors.
+#[derive(Debug)]
+pub enum Beside {
+    /// Its bytes are part of the file.
+    Serves {
+        /// Its URL.
+        url: MirrorUrl,
+    },
+    /// It failed, while others go on.
+    Failed {
+        /// Its URL.
+        url: MirrorUrl,
+        /// What happened.
+        failure: Failure,
+        /// The origin that answered, where one did.
+        origin: Option<Origin>,
+    },
+    /// One connection to this origin brings so much.
+    Rate {
+        /// Whose.
+        origin: Origin,
+        /// Bytes per second.
+        rate: u64,
+    },
 }
 
 /// How a session closed.
@@ -161,6 +219,7 @@ impl Closed {
 /// Each place's held length, as the files have it, written into the dossier.
 fn settle_held(dossier: &mut Dossier, store: &PartStore) {
     dossier.part.held = store.held(Place::Part);
+    dossier.part.beyond = store.segments().length().saturating_sub(dossier.part.held);
     if let Some(rival) = &mut dossier.rival {
         rival.held = store.held(Place::Rival);
     }

@@ -41,7 +41,7 @@ pub(super) struct Session {
 
 /// The open answer's body, and how far it has been read.
 pub(super) struct OpenBody {
-    status: u16,
+    pub(super) status: u16,
     pub(super) body: Body,
     /// Read but not yet used: what followed a difference or a joint in the same chunk.
     pub(super) pending: Option<bytes::Bytes>,
@@ -89,6 +89,10 @@ impl Session {
                 Next::Ask(ask) => self.ask(ask).await,
                 Next::Receive(plan) => {
                     self.ready_to_write(plan.place)?;
+                    if let Some(split) = self.fans_out(plan) {
+                        step = self.fan_out(split).await?;
+                        continue;
+                    }
                     self.receive(plan).await?
                 }
                 Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
@@ -170,7 +174,7 @@ impl Session {
     }
 
     /// Tells what a resume needs, where it differs from what was told last; how much is held is not part of that.
-    fn learn(&mut self) {
+    pub(super) fn learn(&mut self) {
         let mut now = self.machine.dossier().clone();
         if let Some(store) = &self.store {
             note_inodes(&mut now, store);
@@ -310,7 +314,7 @@ fn note_inodes(dossier: &mut Dossier, store: &PartStore) {
 fn same_facts(a: &Dossier, b: &Dossier) -> bool {
     let facts = |d: &Dossier| {
         let mut d = d.clone();
-        d.part.held = Length::ZERO;
+        (d.part.held, d.part.beyond) = (Length::ZERO, Length::ZERO);
         if let Some(rival) = &mut d.rival {
             rival.held = Length::ZERO;
         }

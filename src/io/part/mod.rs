@@ -28,6 +28,7 @@ mod publish;
 mod record;
 mod room;
 mod run;
+mod stub;
 mod sums;
 mod take;
 #[cfg(test)]

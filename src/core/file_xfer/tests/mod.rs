@@ -1,7 +1,7 @@
 //! The machine driven over simulated servers and files: no network, no disk, thousands of sessions a second.
 
 mod doubts;
-mod sim;
+pub(super) mod sim;
 mod whims;
 
 use sim::{Ended, HONEST, KIB, Reply, Ways, World, bare, bytes, head, serve, strong, weak};

@@ -5,46 +5,46 @@ use super::super::*;
 use crate::core::failure::Cut;
 use crate::core::validator::{ETag, Validators};
 
-pub(super) const KIB: u64 = 1 << 10;
+pub(in crate::core::file_xfer) const KIB: u64 = 1 << 10;
 
 /// What a simulated server sends back.
-pub(super) struct Reply {
-    pub(super) head: AnswerHead,
-    pub(super) body: Vec<u8>,
+pub(in crate::core::file_xfer) struct Reply {
+    pub(in crate::core::file_xfer) head: AnswerHead,
+    pub(in crate::core::file_xfer) body: Vec<u8>,
     /// The connection breaks after the body, short of its framed end.
-    pub(super) cut: bool,
+    pub(in crate::core::file_xfer) cut: bool,
 }
 
 /// The two part files.
 #[derive(Default)]
-pub(super) struct Files {
-    pub(super) part: Vec<u8>,
-    pub(super) rival: Vec<u8>,
+pub(in crate::core::file_xfer) struct Files {
+    pub(in crate::core::file_xfer) part: Vec<u8>,
+    pub(in crate::core::file_xfer) rival: Vec<u8>,
 }
 
 /// How a simulated session ended.
 #[derive(Debug, PartialEq)]
-pub(super) enum Ended {
+pub(in crate::core::file_xfer) enum Ended {
     Finished(Vec<u8>, Evidence),
     Unchanged,
     Failed(Failure),
 }
 
 /// A transfer over several sessions.
-pub(super) struct World {
-    pub(super) files: Files,
-    pub(super) dossier: Dossier,
-    pub(super) asks: Vec<Ask>,
-    pub(super) digest: LastWord,
-    pub(super) company: Company,
-    pub(super) revalidate: Option<Draft>,
-    pub(super) weight: Weight,
+pub(in crate::core::file_xfer) struct World {
+    pub(in crate::core::file_xfer) files: Files,
+    pub(in crate::core::file_xfer) dossier: Dossier,
+    pub(in crate::core::file_xfer) asks: Vec<Ask>,
+    pub(in crate::core::file_xfer) digest: LastWord,
+    pub(in crate::core::file_xfer) company: Company,
+    pub(in crate::core::file_xfer) revalidate: Option<Draft>,
+    pub(in crate::core::file_xfer) weight: Weight,
     /// What the digest says of a rival.
-    pub(super) rival_is: Result<(), Failure>,
+    pub(in crate::core::file_xfer) rival_is: Result<(), Failure>,
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(in crate::core::file_xfer) fn new() -> Self {
         Self {
             files: Files::default(),
             dossier: Dossier::default(),
@@ -57,7 +57,7 @@ impl World {
         }
     }
 
-    pub(super) fn plan(&self, url: &str) -> Plan {
+    pub(in crate::core::file_xfer) fn plan(&self, url: &str) -> Plan {
         let back = |draft: &Draft| draft.held.as_end().back(OVERLAP);
         Plan {
             url: MirrorUrl::parse(url).unwrap(),
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// One session; the server sees each request with its number.
-    pub(super) fn session(&mut self, url: &str, server: &mut dyn FnMut(&Ask) -> Reply) -> Ended {
+    pub(in crate::core::file_xfer) fn session(&mut self, url: &str, server: &mut dyn FnMut(&Ask) -> Reply) -> Ended {
         let mut machine = FileXfer::new(self.plan(url));
         let mut step = machine.start();
         let mut open: Option<(Reply, usize, bool)> = None;
@@ -118,7 +118,7 @@ impl World {
         panic!("a session without end");
     }
 
-    pub(super) fn apply(&mut self, op: FileOp) {
+    pub(in crate::core::file_xfer) fn apply(&mut self, op: FileOp) {
         match op {
             FileOp::Cut(Place::Part, to) => self.files.part.truncate(to.0 as usize),
             FileOp::Cut(Place::Rival, to) => self.files.rival.truncate(to.0 as usize),
@@ -128,7 +128,11 @@ impl World {
         }
     }
 
-    pub(super) fn receive(&mut self, plan: Receive, (reply, read, joined): &mut (Reply, usize, bool)) -> Event {
+    pub(in crate::core::file_xfer) fn receive(
+        &mut self,
+        plan: Receive,
+        (reply, read, joined): &mut (Reply, usize, bool),
+    ) -> Event {
         let file = match plan.place {
             Place::Part => &mut self.files.part,
             Place::Rival => &mut self.files.rival,
@@ -165,7 +169,12 @@ impl World {
     }
 
     /// Sessions until the file is there or `most` have failed.
-    pub(super) fn until_done(&mut self, url: &str, most: usize, server: &mut dyn FnMut(&Ask) -> Reply) -> Ended {
+    pub(in crate::core::file_xfer) fn until_done(
+        &mut self,
+        url: &str,
+        most: usize,
+        server: &mut dyn FnMut(&Ask) -> Reply,
+    ) -> Ended {
         let mut last = self.session(url, server);
         for _ in 1..most {
             if !matches!(last, Ended::Failed(_)) {
@@ -177,7 +186,7 @@ impl World {
     }
 }
 
-pub(super) fn bytes(n: u64, seed: u64) -> Vec<u8> {
+pub(in crate::core::file_xfer) fn bytes(n: u64, seed: u64) -> Vec<u8> {
     let mut x = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
         x ^= x << 13;
@@ -188,15 +197,15 @@ pub(super) fn bytes(n: u64, seed: u64) -> Vec<u8> {
     (0..n).map(|_| next()).collect()
 }
 
-pub(super) fn strong(tag: &str) -> Validators {
+pub(in crate::core::file_xfer) fn strong(tag: &str) -> Validators {
     Validators { etag: Some(ETag { weak: false, opaque: format!("\"{tag}\"") }), ..Validators::default() }
 }
 
-pub(super) fn weak(tag: &str) -> Validators {
+pub(in crate::core::file_xfer) fn weak(tag: &str) -> Validators {
     Validators { etag: Some(ETag { weak: true, opaque: format!("\"{tag}\"") }), ..Validators::default() }
 }
 
-pub(super) fn head(status: u16, validators: Validators, length: u64) -> AnswerHead {
+pub(in crate::core::file_xfer) fn head(status: u16, validators: Validators, length: u64) -> AnswerHead {
     AnswerHead {
         status,
         validators,
@@ -210,22 +219,22 @@ pub(super) fn head(status: u16, validators: Validators, length: u64) -> AnswerHe
     }
 }
 
-pub(super) fn bare(status: u16) -> Reply {
+pub(in crate::core::file_xfer) fn bare(status: u16) -> Reply {
     Reply { head: head(status, Validators::default(), 0), body: Vec::new(), cut: false }
 }
 
 /// How a simulated server behaves.
 #[derive(Clone, Debug)]
-pub(super) struct Ways {
-    pub(super) ranges: bool,
-    pub(super) if_range: bool,
-    pub(super) limit: Option<u64>,
+pub(in crate::core::file_xfer) struct Ways {
+    pub(in crate::core::file_xfer) ranges: bool,
+    pub(in crate::core::file_xfer) if_range: bool,
+    pub(in crate::core::file_xfer) limit: Option<u64>,
 }
 
-pub(super) const HONEST: Ways = Ways { ranges: true, if_range: true, limit: None };
+pub(in crate::core::file_xfer) const HONEST: Ways = Ways { ranges: true, if_range: true, limit: None };
 
 /// A server of one version that behaves so.
-pub(super) fn serve(data: &[u8], validators: &Validators, ways: &Ways, ask: &Ask) -> Reply {
+pub(in crate::core::file_xfer) fn serve(data: &[u8], validators: &Validators, ways: &Ways, ask: &Ask) -> Reply {
     let matches = ask.if_range.is_none() || ask.if_range == validators.if_range(IfRange::Best);
     let range = ask.range.filter(|_| ways.ranges && (matches || !ways.if_range));
     let total = data.len() as u64;

@@ -115,9 +115,17 @@ fn validators() -> BoxedStrategy<Validators> {
 fn draft() -> BoxedStrategy<Draft> {
     let joints = prop::sample::select(vec![Joints::Length, Joints::Overlap, Joints::Validator]);
     let words = (option::of(text()), option::of(text()), option::of(any::<u64>()));
-    (length(), option::of(length()), vec((origin(), validators()), 0..3), option::of(origin()), words, joints)
-        .prop_map(|(held, total, validators, last_origin, (content_type, coding, inode), joints)| Draft {
+    (
+        (length(), length()),
+        option::of(length()),
+        vec((origin(), validators()), 0..3),
+        option::of(origin()),
+        words,
+        joints,
+    )
+        .prop_map(|((held, beyond), total, validators, last_origin, (content_type, coding, inode), joints)| Draft {
             held,
+            beyond,
             total,
             validators,
             last_origin,
@@ -132,8 +140,9 @@ fn draft() -> BoxedStrategy<Draft> {
 fn dossier() -> BoxedStrategy<Dossier> {
     let ranges = prop::sample::select(vec![Ranges::Unknown, Ranges::Work, Ranges::Broken]);
     let if_range = prop::sample::select(vec![IfRange::Best, IfRange::Date, IfRange::Bare]);
-    let notes = (origin(), ranges, if_range, any::<bool>())
-        .prop_map(|(origin, ranges, if_range, etags_lie)| OriginNotes { origin, ranges, if_range, etags_lie });
+    let notes = (origin(), ranges, if_range, any::<bool>(), option::of(1_u32..16)).prop_map(
+        |(origin, ranges, if_range, etags_lie, most)| OriginNotes { origin, ranges, if_range, etags_lie, most },
+    );
     (prop_oneof![Just(Draft::default()), draft()], option::of(draft()), vec(notes, 0..3), 0_u32..9)
         .prop_map(|(part, rival, origins, changes)| Dossier { part, rival, origins, changes })
         .boxed()
@@ -207,7 +216,7 @@ fn options() -> BoxedStrategy<Options> {
     let ends = (
         select(vec![Existing::Refuse, Existing::Overwrite, Existing::Keep]),
         select(vec![FailedPart::Keep, FailedPart::Delete]),
-        select(vec![Mtime::Local, Mtime::Remote]),
+        (select(vec![Mtime::Local, Mtime::Remote]), option::of(1_u16..99)),
         select(vec![Evidence::None, Evidence::Overlap, Evidence::Validator, Evidence::Digest]),
     );
     let window = (delay(), select(vec![GiveUpFrom::LastProgress, GiveUpFrom::FirstRequest]), vec(400_u16..600, 0..3));
@@ -220,7 +229,8 @@ fn options() -> BoxedStrategy<Options> {
             give_up_from,
             retry_on,
             failed_part: ends.1,
-            mtime: ends.2,
+            mtime: ends.2.0,
+            connections: ends.2.1,
             net: Arc::new(net),
         })
         .boxed()

@@ -1,0 +1,69 @@
+//! One request over all its redirects: where it is, what may go along, and where it must not go.
+
+use crate::core::failure::RedirectFault;
+use crate::core::file_xfer::dossier::IfRange;
+use crate::core::file_xfer::{AnswerHead, Carry, MAX_REDIRECTS, Wanted};
+use crate::core::url::{MirrorUrl, Origin};
+
+/// The request under way, over all its redirects.
+#[derive(Clone, Debug)]
+pub(super) struct Asking {
+    pub(super) url: MirrorUrl,
+    pub(super) carry: Carry,
+    pub(super) purpose: Purpose,
+    pub(super) range: Option<Wanted>,
+    /// If-Range went along with the latest hop.
+    pub(super) conditional: Option<IfRange>,
+    hops: u32,
+    seen: Vec<MirrorUrl>,
+}
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Is the finished file still the one?
+    Revalidate,
+    /// One earlier block, to compare.
+    Probe,
+    /// The file, or the rest of it.
+    Body,
+}
+
+impl Asking {
+    /// A request to a URL that was typed; its credentials go along where it is of the first origin.
+    pub(super) fn to(url: MirrorUrl, purpose: Purpose, first_origin: &Origin) -> Self {
+        let carry = if url.origin() == *first_origin { Carry::Everything } else { Carry::Headers };
+        Self { url, carry, purpose, range: None, conditional: None, hops: 0, seen: Vec::new() }
+    }
+
+    pub(super) const fn purpose(&self) -> Purpose {
+        self.purpose
+    }
+
+    /// Goes where a redirect leads (design 3.11).
+    ///
+    /// # Errors
+    /// Why it does not.
+    pub(super) fn follow(&mut self, head: &AnswerHead) -> Result<(), RedirectFault> {
+        let code = head.status;
+        let location = head.location.as_deref().ok_or(RedirectFault::NoLocation { code })?;
+        let from = self.url.clone();
+        let to = from.join(location, code)?;
+        if from.is_https() && !to.is_https() {
+            return Err(RedirectFault::Downgrade);
+        }
+        self.seen.push(from);
+        if self.seen.contains(&to) {
+            return Err(RedirectFault::Loop);
+        }
+        self.hops += 1;
+        if self.hops > MAX_REDIRECTS {
+            return Err(RedirectFault::TooMany { limit: MAX_REDIRECTS });
+        }
+        if to.origin() != self.url.origin() {
+            self.carry = Carry::Nothing;
+        }
+        self.url = to;
+        Ok(())
+    }
+}

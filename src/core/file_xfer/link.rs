@@ -1,0 +1,348 @@
+//! Link: one connection among several of one download, as a machine. It fetches one range of the version that the
+//! session has begun, and never another one.
+//!
+//! Before bytes of an origin count, the origin must have shown that it has the same version (design 3.6): by a strong
+//! validator that it gave for this version before, or by a block held that it returns, byte for byte. What a link cannot
+//! settle (another version, broken ranges) ends it; what that means for the whole is for others to judge.
+
+#[cfg(test)]
+mod tests;
+
+use crate::core::failure::{BadAnswer, Failure};
+use crate::core::file_xfer::asking::{Asking, Purpose};
+use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
+use crate::core::file_xfer::head::is_html_type;
+use crate::core::file_xfer::machine::validators_of;
+use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, Wanted};
+use crate::core::printable::printable;
+use crate::core::range::{ByteRange, ContentRange, Offset};
+use crate::core::url::{MirrorUrl, Origin};
+use crate::core::validator::{Sameness, Validators};
+
+/// What a link is to do.
+#[derive(Clone, Debug)]
+pub struct LinkPlan {
+    /// Where it starts: the mirror's own URL.
+    pub url: MirrorUrl,
+    /// The origin of the transfer's first URL.
+    pub first_origin: Origin,
+    /// What to fetch.
+    pub range: ByteRange,
+    /// A block held that can prove something, where there is one yet.
+    pub proof: Option<ByteRange>,
+    /// The version: its length is known.
+    pub version: Draft,
+    /// What is known of the ways of origins.
+    pub notes: Vec<OriginNotes>,
+    /// Is there a digest of the whole that decides in the end?
+    pub digest: LastWord,
+    /// May a cache answer?
+    pub freshness: Freshness,
+}
+
+/// What the driver does next for a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkStep {
+    /// Drop the open answer, if any, and send this.
+    Ask(Ask),
+    /// Compare the open answer's body, which begins at `at`, with what is held, up to `until`.
+    Compare {
+        /// Where the body begins.
+        at: Offset,
+        /// One beyond the last byte to compare.
+        until: Offset,
+    },
+    /// The open answer's body, which begins at `at`, brings what was asked for, up to `end`.
+    Take {
+        /// Where the body begins; at most where the range begins.
+        at: Offset,
+        /// One beyond the last byte that counts.
+        end: Offset,
+        /// How its bytes are joined to the others.
+        joint: Joints,
+    },
+    /// It is of no more use.
+    End(LinkEnd),
+}
+
+/// Why a link is of no more use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// The origin answers ranges with the whole file.
+    RangesIgnored,
+    /// The origin has another version now, or another file.
+    OtherVersion(Failure),
+    /// Anything else.
+    Failed(Failure),
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+pub enum LinkEvent {
+    /// An answer began.
+    Answer(AnswerHead),
+    /// Every byte to compare was equal.
+    Equal,
+    /// A byte to compare differed.
+    Differs(Offset),
+}
+
+/// One link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    plan: LinkPlan,
+    asking: Asking,
+    /// The head of the answer that is open.
+    open: Option<(Origin, Validators)>,
+    /// This origin returned the block, under these validators.
+    proven: Option<(Origin, Validators)>,
+}
+
+impl Link {
+    /// A link by this plan.
+    pub fn new(plan: LinkPlan) -> Self {
+        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin);
+        Self { plan, asking, open: None, proven: None }
+    }
+
+    /// The first step.
+    pub fn start(&mut self) -> LinkStep {
+        let vouched = validators_of(&self.plan.version, &self.plan.url.origin()).is_some_and(Validators::has_strong);
+        match self.plan.proof {
+            Some(block) if !vouched => self.ask(Purpose::Probe, block),
+            _ => self.ask(Purpose::Body, self.plan.range),
+        }
+    }
+
+    /// What to do after what happened.
+    pub fn handle(&mut self, event: LinkEvent) -> LinkStep {
+        match event {
+            LinkEvent::Answer(head) => self.answered(&head),
+            LinkEvent::Equal => {
+                self.proven = self.open.take();
+                self.ask(Purpose::Body, self.plan.range)
+            }
+            LinkEvent::Differs(at) => self.differs(at),
+        }
+    }
+
+    /// Who answers, and with which validators.
+    pub fn answering(&self) -> Option<&(Origin, Validators)> {
+        self.open.as_ref()
+    }
+
+    /// What it learned of the ways of origins.
+    pub fn notes(&self) -> &[OriginNotes] {
+        &self.plan.notes
+    }
+
+    fn ask(&mut self, purpose: Purpose, range: ByteRange) -> LinkStep {
+        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin);
+        self.asking.range = Some(Wanted { from: range.start, to: Some(range.end) });
+        self.hop()
+    }
+
+    fn hop(&mut self) -> LinkStep {
+        self.open = None;
+        let origin = self.asking.url.origin();
+        let (conditional, if_range) = self.if_range(&origin);
+        self.asking.conditional = conditional;
+        LinkStep::Ask(Ask {
+            url: self.asking.url.clone(),
+            carry: self.asking.carry,
+            range: self.asking.range,
+            if_range,
+            unless: None,
+            freshness: self.plan.freshness,
+        })
+    }
+
+    fn if_range(&self, origin: &Origin) -> (Option<IfRange>, Option<String>) {
+        let notes = self.known(origin);
+        if notes.etags_lie {
+            return (None, None);
+        }
+        let text = self.validators(origin).and_then(|v| v.if_range(notes.if_range));
+        (text.is_some().then_some(notes.if_range), text)
+    }
+
+    fn answered(&mut self, head: &AnswerHead) -> LinkStep {
+        let origin = self.asking.url.origin();
+        match head.status {
+            301 | 302 | 303 | 307 | 308 => match self.asking.follow(head) {
+                Ok(()) => self.hop(),
+                Err(fault) => LinkStep::failed(Failure::Redirect(fault)),
+            },
+            206 => self.partial(head, origin),
+            200 | 203 => self.whole(head, &origin),
+            code @ 201..=299 => LinkStep::bad(BadAnswer::NoFile { code }),
+            416 => LinkStep::bad(BadAnswer::Unsatisfiable { detail: self.asked().to_string() }),
+            code => LinkStep::failed(Failure::Status { code, retry_after: head.retry_after }),
+        }
+    }
+
+    /// The whole file where a part was asked for: it tells whether the version is another one, or ranges are ignored.
+    fn whole(&mut self, head: &AnswerHead, origin: &Origin) -> LinkStep {
+        if self.is_page(head) {
+            return LinkStep::bad(BadAnswer::HtmlPage);
+        }
+        let other_length = head.length().is_some_and(|told| Some(told) != self.plan.version.total);
+        match self.sameness(head, origin) {
+            Sameness::Different => self.other_version(origin, self.asked()),
+            _ if other_length => self.other_version(origin, self.asked()),
+            // The very same validator, and yet the whole: If-Range may be what is broken (design 3.2).
+            Sameness::Same if self.step_if_range_down(origin) => self.hop(),
+            _ => {
+                self.note(origin, |notes| notes.ranges = Ranges::Broken);
+                LinkStep::End(LinkEnd::RangesIgnored)
+            }
+        }
+    }
+
+    fn step_if_range_down(&mut self, origin: &Origin) -> bool {
+        let next = match self.asking.conditional {
+            None | Some(IfRange::Bare) => return false,
+            Some(IfRange::Best) => IfRange::Date,
+            Some(IfRange::Date) => IfRange::Bare,
+        };
+        self.note(origin, |notes| notes.if_range = next);
+        true
+    }
+
+    fn partial(&mut self, head: &AnswerHead, origin: Origin) -> LinkStep {
+        if self.is_page(head) {
+            return LinkStep::bad(BadAnswer::HtmlPage);
+        }
+        let (range, total) = match self.range_of(head) {
+            Ok(range) => range,
+            Err(bad) => return LinkStep::bad(bad),
+        };
+        let (known, sameness) = (self.plan.version.total, self.sameness(head, &origin));
+        if total.is_some_and(|total| Some(total) != known) {
+            return self.other_version(&origin, self.asked());
+        }
+        if sameness == Sameness::Different && self.plan.digest == LastWord::Joints {
+            return self.other_version(&origin, self.asked());
+        }
+        self.open = Some((origin.clone(), head.validators.clone()));
+        match self.asking.purpose() {
+            Purpose::Probe => self.compare(range),
+            Purpose::Body | Purpose::Revalidate => self.take(range, sameness, head, &origin),
+        }
+    }
+
+    /// A proof by part of the block would be a weaker one.
+    fn compare(&mut self, range: ByteRange) -> LinkStep {
+        let end = self.asking.range.and_then(|wanted| wanted.to).unwrap_or(range.end);
+        if range.start != self.asked() || range.end < end {
+            return LinkStep::bad(BadAnswer::OtherRange { asked: self.asked(), got: range });
+        }
+        LinkStep::Compare { at: range.start, until: end }
+    }
+
+    fn take(&mut self, range: ByteRange, sameness: Sameness, head: &AnswerHead, origin: &Origin) -> LinkStep {
+        let joint = if sameness == Sameness::Same {
+            Joints::Validator
+        } else if self.is_proven(origin, head) {
+            Joints::Overlap
+        } else {
+            return self.prove_first();
+        };
+        self.note(origin, |notes| notes.ranges = Ranges::Work);
+        LinkStep::Take { at: range.start, end: range.end.min(self.plan.range.end), joint }
+    }
+
+    /// Did this origin return the block, and does it still speak of the same version?
+    fn is_proven(&self, origin: &Origin, head: &AnswerHead) -> bool {
+        let Some((proven, validators)) = &self.proven else { return false };
+        proven == origin && validators.compare(&head.validators) != Sameness::Different
+    }
+
+    fn prove_first(&mut self) -> LinkStep {
+        match self.plan.proof.take_if(|_| self.proven.is_none()) {
+            Some(block) => self.ask(Purpose::Probe, block),
+            // Redirected elsewhere each time, or nothing to compare with.
+            None => LinkStep::bad(BadAnswer::Unproven),
+        }
+    }
+
+    fn differs(&mut self, at: Offset) -> LinkStep {
+        match self.open.take() {
+            Some((origin, _)) => self.other_version(&origin, at),
+            None => LinkStep::bad(BadAnswer::Unproven),
+        }
+    }
+
+    /// An origin that has vouched for the version has changed; any other is the odd one out. Where a digest decides in the
+    /// end, it may be what is held that is odd.
+    fn other_version(&self, origin: &Origin, at: Offset) -> LinkStep {
+        let known = validators_of(&self.plan.version, origin).is_some();
+        let failure = match self.plan.digest {
+            LastWord::Joints if !known => Failure::OddMirror { at },
+            LastWord::Joints | LastWord::Digest => Failure::ChangedMeanwhile { at },
+        };
+        LinkStep::End(LinkEnd::OtherVersion(failure))
+    }
+
+    /// The range that a 206 brings: one range, uncoded, honest about itself, with the first byte asked.
+    fn range_of(&self, head: &AnswerHead) -> Result<(ByteRange, Option<crate::core::range::Length>), BadAnswer> {
+        if head.is_multipart() {
+            return Err(BadAnswer::Multipart);
+        }
+        if head.coding != self.plan.version.coding {
+            return Err(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_else(|| "identity".to_owned()) });
+        }
+        let text = head.content_range.as_deref().unwrap_or_default();
+        let unreadable = || BadAnswer::ContentRange { text: printable(text).into_owned() };
+        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(text) else { return Err(unreadable()) };
+        if head.length().is_some_and(|n| n != range.length()) {
+            return Err(unreadable());
+        }
+        if range.start > self.asked() || range.end <= self.asked() {
+            return Err(BadAnswer::OtherRange { asked: self.asked(), got: range });
+        }
+        Ok((range, total))
+    }
+
+    fn is_page(&self, head: &AnswerHead) -> bool {
+        head.is_html() && !self.plan.version.content_type.as_deref().is_some_and(is_html_type)
+    }
+
+    fn asked(&self) -> Offset {
+        self.asking.range.map_or(Offset::ZERO, |wanted| wanted.from)
+    }
+
+    fn sameness(&self, head: &AnswerHead, origin: &Origin) -> Sameness {
+        let Some(stored) = self.validators(origin) else { return Sameness::Unknown };
+        if self.known(origin).etags_lie {
+            return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
+        }
+        stored.compare(&head.validators)
+    }
+
+    fn validators(&self, origin: &Origin) -> Option<&Validators> {
+        validators_of(&self.plan.version, origin)
+    }
+
+    fn known(&self, origin: &Origin) -> OriginNotes {
+        let known = self.plan.notes.iter().find(|notes| notes.origin == *origin);
+        known.cloned().unwrap_or_else(|| OriginNotes::new(origin.clone()))
+    }
+
+    fn note(&mut self, origin: &Origin, change: impl FnOnce(&mut OriginNotes)) {
+        let mut notes = self.known(origin);
+        change(&mut notes);
+        self.plan.notes.retain(|known| known.origin != *origin);
+        self.plan.notes.push(notes);
+    }
+}
+
+impl LinkStep {
+    const fn failed(failure: Failure) -> Self {
+        Self::End(LinkEnd::Failed(failure))
+    }
+
+    const fn bad(bad: BadAnswer) -> Self {
+        Self::failed(Failure::BadAnswer(bad))
+    }
+}

@@ -1,0 +1,55 @@
+//! Over how many connections a file may come, and from which mirrors at once.
+
+use std::collections::BTreeSet;
+
+use crate::core::pers_xfer::options::Options;
+use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::range::Length;
+use crate::core::time::{Mono, Now};
+use crate::engine::Rounds;
+use crate::engine::hosts::key_of;
+use crate::engine::supervisor::Supervisor;
+use crate::io::driver::{FanPlan, FanSeat};
+
+/// Connections to one host for one file, at most (design section 6).
+const MOST_A_HOST: usize = 16;
+/// Without `--connections`: one to each host, over at most so many mirrors.
+const MIRRORS_AT_ONCE: usize = 4;
+/// Nothing is split into parts smaller than this.
+const LEAST_PART: Length = Length(1 << 20);
+
+impl Supervisor<'_> {
+    /// The plan for a session with this mirror: all that may be asked beside it, with what is known of their hosts.
+    pub(super) fn fan_plan(&self, id: XferId, mirror: usize, now: Now) -> Option<FanPlan> {
+        let transfer = self.transfers.get(&id)?;
+        let record = transfer.record();
+        let askable = transfer.machine.askable(now);
+        let alone = self.settings.rounds == Rounds::Once;
+        let wanted = askable.into_iter().filter(|(i, _)| *i == mirror || !alone);
+        let seats: Vec<(usize, FanSeat)> = wanted
+            .filter_map(|(i, held)| Some((i, self.seat(record, i, if i == mirror { None } else { held }, now)?)))
+            .collect();
+        let own = seats.iter().position(|(i, _)| *i == mirror)?;
+        let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
+        let (connections, per_origin) = how_many(&record.options, &seats);
+        Some(FanPlan { connections, per_origin, least: LEAST_PART, seats, own })
+    }
+
+    fn seat(&self, record: &Record, mirror: usize, held: Option<Mono>, now: Now) -> Option<FanSeat> {
+        let url = record.mirrors.get(mirror)?.url.clone();
+        let key = key_of(&url.origin());
+        let closed = self.hosts.closed(&key, now).map(|(until, _)| until);
+        Some(FanSeat { rate: self.hosts.rate(&key), not_before: held.max(closed), url })
+    }
+}
+
+/// Connections in all, and to one origin.
+fn how_many(options: &Options, seats: &[FanSeat]) -> (usize, usize) {
+    match options.connections {
+        Some(n) => (usize::from(n), MOST_A_HOST),
+        None => {
+            let hosts: BTreeSet<_> = seats.iter().map(|seat| seat.url.origin()).collect();
+            (hosts.len().clamp(1, MIRRORS_AT_ONCE), 1)
+        }
+    }
+}

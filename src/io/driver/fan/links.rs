@@ -1,0 +1,250 @@
+//! The life of links: opened, judged, ended; and what an end means for the planner.
+
+use tokio::sync::mpsc;
+
+use crate::core::failure::{Cut, Failure, LocalFault};
+use crate::core::file_xfer::dossier::{Joints, Ranges};
+use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
+use crate::core::file_xfer::{LastWord, OVERLAP, Place, Split};
+use crate::core::range::{ByteRange, Offset};
+use crate::core::segments::{Ending, Event, LinkId, Seat};
+use crate::core::time::Mono;
+use crate::core::url::Origin;
+use crate::core::validator::Validators;
+use crate::core::verdict::{Context, Scope, judge};
+use crate::io::driver::Beside;
+use crate::io::driver::fan::line::{Doing, Line};
+use crate::io::driver::fan::wire::{Order, Wire};
+use crate::io::driver::fan::{Fan, reach_of};
+use crate::io::driver::session::Session;
+
+impl Fan<'_> {
+    /// The session's own answer becomes the first link.
+    pub(super) fn adopt(&mut self, split: &Split, now: Mono) -> Result<(), LocalFault> {
+        let ranges = self.session.machine.ways(&split.origin).ranges;
+        let link = self.planner.adopt(self.own, split.at, split.end, reach_of(ranges), now);
+        let Some(open) = self.session.open.take() else { return self.plan(Event::Ended(link, Ending::Cut)) };
+        let range = ByteRange::new(split.at, split.end);
+        let mut line = self.line(link, self.own, None, range, Some(open.body));
+        line.doing = Doing::Taking { end: split.end };
+        self.lines.insert(link, line);
+        self.plan(Event::Opened(link))?;
+        match open.pending {
+            Some(chunk) => self.arrived(link, chunk),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a link; one that has nothing yet by which its origin could prove itself waits for that.
+    pub(super) fn open(&mut self, link: LinkId, seat: usize, range: ByteRange) -> Result<(), LocalFault> {
+        let Some(url) = self.session.orders.fan.seats.get(seat).map(|seat| seat.url.clone()) else {
+            return self.plan(Event::Ended(link, Ending::Odd));
+        };
+        let version = self.session.machine.version().clone();
+        let vouched = version.validators.iter().any(|(origin, v)| *origin == url.origin() && v.has_strong());
+        let proof = if vouched { None } else { self.proof()? };
+        let digest = self.digest();
+        if !vouched && proof.is_none() {
+            self.unproven.push((link, seat, range));
+            return Ok(());
+        }
+        let machine = Link::new(LinkPlan {
+            url,
+            first_origin: self.session.orders.first_origin.clone(),
+            range,
+            proof,
+            version,
+            notes: self.session.machine.dossier().origins.clone(),
+            digest,
+            freshness: self.session.orders.freshness,
+        });
+        let line = self.line(link, seat, Some(machine), range, None);
+        self.lines.insert(link, line);
+        let step = self.lines.get_mut(&link).and_then(|line| line.machine.as_mut()).map(Link::start);
+        step.map_or(Ok(()), |step| self.step(link, step))
+    }
+
+    /// Those that waited for a first block: is there one now?
+    pub(super) fn open_unproven(&mut self) -> Result<(), LocalFault> {
+        if self.unproven.is_empty() || self.proof()?.is_none() {
+            return Ok(());
+        }
+        for (link, seat, range) in std::mem::take(&mut self.unproven) {
+            self.open(link, seat, range)?;
+        }
+        Ok(())
+    }
+
+    /// A block held that can prove something, drawn anew each time. Where a digest decides in the end, any will do.
+    fn proof(&mut self) -> Result<Option<ByteRange>, LocalFault> {
+        let digest = self.digest();
+        let Some(store) = &mut self.session.store else { return Ok(None) };
+        let held = store.held(Place::Part).as_end();
+        if held < OVERLAP.as_end() {
+            return Ok(None);
+        }
+        let drawn = Offset(rand::RngExt::random_range(&mut self.rng, OVERLAP.0..=held.0));
+        let block = store.nearest_informative(Place::Part, drawn, OVERLAP)?;
+        let block = match block {
+            None => store.nearest_informative(Place::Part, held, OVERLAP)?,
+            found => found,
+        };
+        Ok(block.or_else(|| (digest == LastWord::Digest).then(|| ByteRange::new(held.back(OVERLAP), held))))
+    }
+
+    fn digest(&self) -> LastWord {
+        if self.session.orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest }
+    }
+
+    fn line(
+        &mut self,
+        id: LinkId,
+        seat: usize,
+        machine: Option<Link>,
+        range: ByteRange,
+        body: Option<crate::io::transport::Body>,
+    ) -> Line {
+        let (orders, inbox) = mpsc::unbounded_channel();
+        let session = &self.session;
+        let typed = session.orders.fan.seats.get(seat).map_or_else(|| session.orders.url.clone(), |s| s.url.clone());
+        let wire = Wire {
+            id,
+            hands: session.hands.clone(),
+            typed,
+            first_origin: session.orders.first_origin.clone(),
+            timeouts: session.orders.timeouts,
+            orders: inbox,
+            news: self.news.0.clone(),
+            request: 0,
+        };
+        let task = self.wires.spawn_local(wire.run(body));
+        Line { machine, seat, range, at: range.start, doing: Doing::Asking, orders, request: 0, task }
+    }
+
+    /// Tells a link's machine what happened, and does what it wants.
+    pub(super) fn drive(&mut self, link: LinkId, event: LinkEvent) -> Result<(), LocalFault> {
+        let machine = self.lines.get_mut(&link).and_then(|line| line.machine.as_mut());
+        match machine.map(|machine| machine.handle(event)) {
+            Some(step) => self.step(link, step),
+            None => Ok(()),
+        }
+    }
+
+    fn step(&mut self, link: LinkId, step: LinkStep) -> Result<(), LocalFault> {
+        let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
+        match step {
+            LinkStep::Ask(ask) => {
+                line.doing = Doing::Asking;
+                line.order(Order::Ask(Box::new(ask)));
+                Ok(())
+            }
+            LinkStep::Compare { at, until } => {
+                (line.at, line.doing) = (at, Doing::Comparing { until });
+                line.order(Order::Read);
+                Ok(())
+            }
+            LinkStep::Take { at, end, joint } => {
+                (line.at, line.doing) = (at, Doing::Taking { end });
+                let answering = line.machine.as_ref().and_then(Link::answering).cloned();
+                line.order(Order::Read);
+                self.joined(link, answering, joint);
+                self.plan(Event::Opened(link))
+            }
+            LinkStep::End(end) => self.ended(link, end),
+        }
+    }
+
+    /// A link is about to bring bytes: what vouches for them is stored before they are.
+    fn joined(&mut self, link: LinkId, answering: Option<(Origin, Validators)>, joint: Joints) {
+        let Some((origin, validators)) = answering else { return };
+        self.session.machine.joined_beside(&origin, &validators, joint);
+        self.take_notes(link);
+        self.session.learn();
+    }
+
+    fn take_notes(&mut self, link: LinkId) {
+        let notes = self.lines.get(&link).and_then(|line| line.machine.as_ref()).map(|m| m.notes().to_vec());
+        for notes in notes.unwrap_or_default() {
+            self.session.machine.noted_beside(&notes);
+        }
+    }
+
+    /// A link's machine has no more use for it.
+    fn ended(&mut self, link: LinkId, end: LinkEnd) -> Result<(), LocalFault> {
+        self.take_notes(link);
+        match end {
+            LinkEnd::RangesIgnored => self.over(link, Ending::RangesIgnored),
+            LinkEnd::OtherVersion(failure) => {
+                tracing::debug!(%failure, "a connection is dropped");
+                self.failed(link, &failure);
+                self.over(link, Ending::Odd)
+            }
+            LinkEnd::Failed(failure) => self.broke(link, &failure),
+        }
+    }
+
+    /// A link broke off, or was refused.
+    pub(super) fn broke(&mut self, link: LinkId, failure: &Failure) -> Result<(), LocalFault> {
+        tracing::debug!(%failure, "a connection ended");
+        let began = self.lines.get(&link).is_some_and(|line| line.doing != Doing::Asking);
+        self.failed(link, failure);
+        self.over(link, ending_of(failure, began))
+    }
+
+    pub(super) fn over(&mut self, link: LinkId, ending: Ending) -> Result<(), LocalFault> {
+        self.drop_line(link);
+        self.plan(Event::Ended(link, ending))
+    }
+
+    /// Remembers a failure; where no other link of that mirror is open, its mirror answers for it.
+    fn failed(&mut self, link: LinkId, failure: &Failure) {
+        let Some(line) = self.lines.get(&link) else { return };
+        let (seat, origin) =
+            (line.seat, line.machine.as_ref().and_then(|m| m.answering()).map(|(origin, _)| origin.clone()));
+        self.failures.insert(seat, failure.clone());
+        let company = self.lines.iter().any(|(id, other)| *id != link && other.seat == seat);
+        let others = self.lines.len() > 1;
+        let odd = matches!(failure, Failure::OddMirror { .. });
+        if odd || !company && others {
+            let failure = failure.clone();
+            self.tell_beside(seat, |url| Beside::Failed { url, failure, origin });
+        }
+    }
+}
+
+/// What the end of a link means for who fetches what.
+fn ending_of(failure: &Failure, began: bool) -> Ending {
+    let verdict = judge(failure, Context { served: true, retry_on: &[] });
+    match (failure, verdict.scope) {
+        (_, Scope::RefuseMirror) => Ending::Odd,
+        (Failure::Status { .. }, Scope::Transient { floor }) => Ending::Refused { retry_after: floor },
+        (Failure::Status { .. } | Failure::Connect { .. } | Failure::NoAnswer { .. }, _) => {
+            Ending::Refused { retry_after: None }
+        }
+        (Failure::Cut(_), _) if !began => Ending::Refused { retry_after: None },
+        _ => Ending::Cut,
+    }
+}
+
+/// The seats of the mirrors that may be asked, and which of them is the session's own: it is there in any case.
+pub(super) fn seats(session: &Session, answering: &Origin) -> (Vec<Seat>, usize) {
+    let fan = &session.orders.fan;
+    let seat = |(n, seat): (usize, &crate::io::driver::FanSeat)| {
+        let origin = if n == fan.own { answering.clone() } else { seat.url.origin() };
+        let ways = session.machine.ways(&origin);
+        Seat {
+            mirror: n,
+            most: ways.most.and_then(|most| usize::try_from(most).ok()),
+            ranges: if n == fan.own && ways.ranges == Ranges::Broken { Ranges::Broken } else { ways.ranges },
+            rate: seat.rate,
+            not_before: seat.not_before,
+            origin,
+        }
+    };
+    (fan.seats.iter().enumerate().map(seat).collect(), fan.own)
+}
+
+/// No link, and nobody said why.
+pub(super) fn nobody_left() -> Failure {
+    Failure::Cut(Cut::Broken { detail: "no connection is left that could go on".to_owned() })
+}

@@ -1,0 +1,214 @@
+//! Fan: a session that is joined by links, so that the file comes over several connections, and from several mirrors, at
+//! once. The planner (`core::segments`) says who fetches what, each link's machine (`core::file_xfer::link`) what its
+//! answers mean; this carries both out, and writes what comes.
+//!
+//! Everything runs on the session's lane. The wires only move bytes; this loop alone has the part file.
+
+mod line;
+mod links;
+mod take;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::{BesideEnd, Receive, Split, Step};
+use crate::core::machine::{Cx, Machine};
+use crate::core::range::{ByteRange, Length};
+use crate::core::segments::{Action, Event, LinkId, Reach, Rules, Segments};
+use crate::core::time::{Delay, Mono};
+use crate::core::url::MirrorUrl;
+use crate::io::driver::session::Session;
+use crate::io::driver::{Beside, Tell};
+use crate::io::part::PartStore;
+use line::Line;
+use wire::Told;
+
+/// How often the part file is written out while nothing arrives.
+const BEAT: Duration = Duration::from_millis(250);
+/// Progress is told at most so often.
+const TELL_EVERY: Delay = Delay::from_millis(100);
+/// Pieces of bodies that may wait for this loop.
+const QUEUE: usize = 32;
+
+/// The links of one session.
+pub(super) struct Fan<'a> {
+    session: &'a mut Session,
+    planner: Segments,
+    lines: BTreeMap<LinkId, Line>,
+    /// Links that wait for a first block to be compared.
+    unproven: Vec<(LinkId, usize, ByteRange)>,
+    wires: JoinSet<()>,
+    news: (mpsc::Sender<Told>, mpsc::Receiver<Told>),
+    rng: rand::rngs::SmallRng,
+    /// The seat of the session's own mirror.
+    own: usize,
+    /// The last failure of each seat.
+    failures: BTreeMap<usize, Failure>,
+    /// Mirrors that have served.
+    served: Vec<usize>,
+    told: Mono,
+    end: Option<BesideEnd>,
+}
+
+impl Session {
+    /// Is it worth, or needed, to fetch over links from here on?
+    pub(super) fn fans_out(&self, plan: Receive) -> Option<Split> {
+        let (split, store) = (self.machine.split(plan)?, self.store.as_ref()?);
+        let held = store.segments();
+        let broken = held.iter().len() > 1 || held.iter().any(|run| run.end > split.at);
+        let missing = held.gaps(split.total).fold(Length::ZERO, |sum, gap| sum + gap.length());
+        let several = self.orders.fan.connections > 1 && missing.0 >= 2 * self.orders.fan.least.0;
+        (broken || several).then_some(split)
+    }
+
+    /// Fetches the rest over links; the step that follows.
+    pub(super) async fn fan_out(&mut self, split: Split) -> Result<Step, LocalFault> {
+        let mut fan = Fan::new(self, &split)?;
+        let end = fan.run().await?;
+        fan.learn_ways();
+        drop(fan);
+        let Some(store) = &mut self.store else { return Ok(self.machine.beside_ended(Length::ZERO, end)) };
+        let held = store.settle(crate::core::file_xfer::Place::Part)?;
+        Ok(self.machine.beside_ended(held, end))
+    }
+}
+
+impl<'a> Fan<'a> {
+    fn new(session: &'a mut Session, split: &Split) -> Result<Self, LocalFault> {
+        let now = session.hands.clock.now().mono;
+        let held = session.store.as_ref().map(PartStore::segments).unwrap_or_default();
+        let (seats, own) = links::seats(session, &split.origin);
+        let plan = &session.orders.fan;
+        let rules = Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least };
+        let mut fan = Self {
+            planner: Segments::new(split.total, held, seats, rules),
+            lines: BTreeMap::new(),
+            unproven: Vec::new(),
+            wires: JoinSet::new(),
+            news: mpsc::channel(QUEUE),
+            rng: rand::SeedableRng::seed_from_u64(session.hands.seed),
+            own,
+            failures: BTreeMap::new(),
+            served: Vec::new(),
+            told: now,
+            end: None,
+            session,
+        };
+        fan.adopt(split, now)?;
+        Ok(fan)
+    }
+
+    /// Runs until the file is whole, or nothing goes on.
+    async fn run(&mut self) -> Result<BesideEnd, LocalFault> {
+        loop {
+            if let Some(end) = self.end.take() {
+                return Ok(end);
+            }
+            let now = self.session.hands.clock.now().mono;
+            let wake = self.planner.wake_at().map_or(BEAT, |at| at.since(now).as_std().min(BEAT));
+            tokio::select! {
+                biased;
+                told = self.news.1.recv() => if let Some(told) = told { self.hear(told)? },
+                () = tokio::time::sleep(wake) => self.beat()?,
+            }
+        }
+    }
+
+    /// Nothing came for a while.
+    fn beat(&mut self) -> Result<(), LocalFault> {
+        let now = self.session.hands.clock.now().mono;
+        self.tick(now)?;
+        self.plan(Event::Wake)
+    }
+
+    /// Tells the planner what happened, and does what it wants.
+    fn plan(&mut self, event: Event) -> Result<(), LocalFault> {
+        let mut out = Vec::new();
+        let now = self.session.hands.clock.now();
+        self.planner.handle(event, &mut Cx { now, rng: &mut self.rng, out: &mut out });
+        out.into_iter().try_for_each(|action| self.act(action))
+    }
+
+    fn act(&mut self, action: Action) -> Result<(), LocalFault> {
+        match action {
+            Action::Open { link, seat, range } => self.open(link, seat, range),
+            Action::Limit { link, end } => {
+                if let Some(line) = self.lines.get_mut(&link) {
+                    line.range.end = line.range.end.min(end);
+                }
+                self.unproven
+                    .iter_mut()
+                    .filter(|(id, ..)| *id == link)
+                    .for_each(|(.., range)| range.end = range.end.min(end));
+                Ok(())
+            }
+            Action::Stop { link } => {
+                self.drop_line(link);
+                Ok(())
+            }
+            Action::Whole => {
+                self.end = Some(BesideEnd::Whole);
+                Ok(())
+            }
+            Action::Over => {
+                let own = self.failures.remove(&self.own);
+                let last = own.or_else(|| self.failures.pop_last().map(|(_, failure)| failure));
+                self.end = Some(BesideEnd::Failed(last.unwrap_or_else(links::nobody_left)));
+                Ok(())
+            }
+        }
+    }
+
+    fn drop_line(&mut self, link: LinkId) {
+        self.unproven.retain(|(id, ..)| *id != link);
+        if let Some(line) = self.lines.remove(&link) {
+            line.task.abort();
+        }
+    }
+
+    /// Writes out what has waited, and tells how far it is.
+    fn tick(&mut self, now: Mono) -> Result<(), LocalFault> {
+        if let Some(store) = &mut self.session.store {
+            store.tick(now)?;
+        }
+        if now.since(self.told) >= TELL_EVERY && self.session.told_received != self.session.received {
+            self.told = now;
+            self.session.told_received = self.session.received;
+            let held = self.planner.held().length();
+            (self.session.tell)(Tell::Progress { held, received: self.session.received });
+        }
+        Ok(())
+    }
+
+    fn tell_beside(&self, seat: usize, beside: impl FnOnce(MirrorUrl) -> Beside) {
+        if let Some(url) = self.session.orders.fan.seats.get(seat).map(|seat| seat.url.clone()) {
+            (self.session.tell)(Tell::Beside(Box::new(beside(url))));
+        }
+    }
+
+    /// What was learned of origins, for the sessions to come.
+    fn learn_ways(&mut self) {
+        let learned: Vec<_> = self.planner.learned().collect();
+        for origin in learned {
+            if let Some(most) = origin.most {
+                self.session.machine.bears(&origin.origin, u32::try_from(most).unwrap_or(u32::MAX));
+            }
+            if let Some(rate) = origin.rate {
+                (self.session.tell)(Tell::Beside(Box::new(Beside::Rate { origin: origin.origin, rate })));
+            }
+        }
+    }
+}
+
+/// The reach of the session's own answer: where its origin is known to ignore ranges, it can only be read through.
+const fn reach_of(ranges: crate::core::file_xfer::dossier::Ranges) -> Reach {
+    match ranges {
+        crate::core::file_xfer::dossier::Ranges::Broken => Reach::Through,
+        _ => Reach::Ranged,
+    }
+}
