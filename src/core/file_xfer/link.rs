@@ -16,6 +16,7 @@ use crate::core::file_xfer::machine::validators_of;
 use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, Wanted};
 use crate::core::printable::printable;
 use crate::core::range::{ByteRange, ContentRange, Offset};
+use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::{Sameness, Validators};
 
@@ -26,8 +27,10 @@ pub struct LinkPlan {
     pub url: MirrorUrl,
     /// The origin of the transfer's first URL.
     pub first_origin: Origin,
-    /// What to fetch.
+    /// What to fetch; where it is read through, the whole file.
     pub range: ByteRange,
+    /// By a range, or by reading the whole through: then every byte held is compared as it comes.
+    pub reach: Reach,
     /// A block held that can prove something, where there is one yet.
     pub proof: Option<ByteRange>,
     /// The version: its length is known.
@@ -109,6 +112,7 @@ impl Link {
     pub fn start(&mut self) -> LinkStep {
         let vouched = validators_of(&self.plan.version, &self.plan.url.origin()).is_some_and(Validators::has_strong);
         match self.plan.proof {
+            _ if self.plan.reach == Reach::Through => self.ask_plainly(),
             Some(block) if !vouched => self.ask(Purpose::Probe, block),
             _ => self.ask(Purpose::Body, self.plan.range),
         }
@@ -142,6 +146,11 @@ impl Link {
         self.hop()
     }
 
+    fn ask_plainly(&mut self) -> LinkStep {
+        self.asking = Asking::to(self.plan.url.clone(), Purpose::Body, &self.plan.first_origin);
+        self.hop()
+    }
+
     fn hop(&mut self) -> LinkStep {
         self.open = None;
         let origin = self.asking.url.origin();
@@ -159,7 +168,7 @@ impl Link {
 
     fn if_range(&self, origin: &Origin) -> (Option<IfRange>, Option<String>) {
         let notes = self.known(origin);
-        if notes.etags_lie {
+        if notes.etags_lie || self.asking.range.is_none() {
             return (None, None);
         }
         let text = self.validators(origin).and_then(|v| v.if_range(notes.if_range));
@@ -190,6 +199,7 @@ impl Link {
         match self.sameness(head, origin) {
             Sameness::Different => self.other_version(origin, self.asked()),
             _ if other_length => self.other_version(origin, self.asked()),
+            sameness if self.plan.reach == Reach::Through => self.take_whole(head, origin, sameness),
             // The very same validator, and yet the whole: If-Range may be what is broken (design 3.2).
             Sameness::Same if self.step_if_range_down(origin) => self.hop(),
             _ => {
@@ -197,6 +207,20 @@ impl Link {
                 LinkStep::End(LinkEnd::RangesIgnored)
             }
         }
+    }
+
+    /// The whole, as it was asked for. One that is coded, or whose end nobody can tell, is left to a session of its own.
+    fn take_whole(&mut self, head: &AnswerHead, origin: &Origin, sameness: Sameness) -> LinkStep {
+        if head.coding != self.plan.version.coding {
+            return LinkStep::bad(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_default() });
+        }
+        self.open = Some((origin.clone(), head.validators.clone()));
+        let joint = match sameness {
+            Sameness::Same => Joints::Validator,
+            _ if self.plan.proof.is_some() => Joints::Overlap,
+            _ => Joints::Length,
+        };
+        LinkStep::Take { at: Offset::ZERO, end: self.plan.range.end, joint }
     }
 
     fn step_if_range_down(&mut self, origin: &Origin) -> bool {
@@ -217,6 +241,9 @@ impl Link {
             Ok(range) => range,
             Err(bad) => return LinkStep::bad(bad),
         };
+        if self.asking.range.is_none() {
+            return LinkStep::bad(BadAnswer::Unasked206);
+        }
         let (known, sameness) = (self.plan.version.total, self.sameness(head, &origin));
         if total.is_some_and(|total| Some(total) != known) {
             return self.other_version(&origin, self.asked());

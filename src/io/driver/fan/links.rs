@@ -6,8 +6,8 @@ use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
 use crate::core::file_xfer::{LastWord, OVERLAP, Place, Split};
-use crate::core::range::{ByteRange, Offset};
-use crate::core::segments::{Ending, Event, LinkId, Seat};
+use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
 use crate::core::time::Mono;
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
@@ -15,16 +15,22 @@ use crate::core::verdict::{Context, Scope, judge};
 use crate::io::driver::Beside;
 use crate::io::driver::fan::line::{Doing, Line};
 use crate::io::driver::fan::wire::{Order, Wire};
-use crate::io::driver::fan::{Fan, reach_of};
+use crate::io::driver::fan::{Fan, Opening, reach_of};
 use crate::io::driver::session::Session;
+
+/// Where all that is held so far can prove nothing, it is looked through again after so much more.
+const PROOFLESS_STEP: Length = Length(1 << 20);
 
 impl Fan<'_> {
     /// The session's own answer becomes the first link.
     pub(super) fn adopt(&mut self, split: &Split, now: Mono) -> Result<(), LocalFault> {
-        let ranges = self.session.machine.ways(&split.origin).ranges;
-        let link = self.planner.adopt(self.own, split.at, split.end, reach_of(ranges), now);
+        let reach = reach_of(self.session.machine.ways(&split.origin).ranges);
+        // What is held behind the first gap need not come again, where the answer need not be read through.
+        let gap = self.planner.held().gaps(split.total).find(|gap| gap.end > split.at);
+        let end = gap.filter(|_| reach == Reach::Ranged).map_or(split.end, |gap| gap.end.min(split.end));
+        let link = self.planner.adopt(self.own, split.at, split.end, reach, now);
         let Some(open) = self.session.open.take() else { return self.plan(Event::Ended(link, Ending::Cut)) };
-        let range = ByteRange::new(split.at, split.end);
+        let range = ByteRange::new(split.at, end);
         let mut line = self.line(link, self.own, None, range, Some(open.body));
         line.doing = Doing::Taking { end: split.end };
         self.lines.insert(link, line);
@@ -36,7 +42,8 @@ impl Fan<'_> {
     }
 
     /// Opens a link; one that has nothing yet by which its origin could prove itself waits for that.
-    pub(super) fn open(&mut self, link: LinkId, seat: usize, range: ByteRange) -> Result<(), LocalFault> {
+    pub(super) fn open(&mut self, opening: Opening) -> Result<(), LocalFault> {
+        let Opening { link, seat, range, reach } = opening;
         let Some(url) = self.session.orders.fan.seats.get(seat).map(|seat| seat.url.clone()) else {
             return self.plan(Event::Ended(link, Ending::Odd));
         };
@@ -44,14 +51,16 @@ impl Fan<'_> {
         let vouched = version.validators.iter().any(|(origin, v)| *origin == url.origin() && v.has_strong());
         let proof = if vouched { None } else { self.proof()? };
         let digest = self.digest();
-        if !vouched && proof.is_none() {
-            self.unproven.push((link, seat, range));
+        // What is read through is compared as it comes.
+        if !vouched && proof.is_none() && reach == Reach::Ranged {
+            self.unproven.push(opening);
             return Ok(());
         }
         let machine = Link::new(LinkPlan {
             url,
             first_origin: self.session.orders.first_origin.clone(),
             range,
+            reach,
             proof,
             version,
             notes: self.session.machine.dossier().origins.clone(),
@@ -69,8 +78,8 @@ impl Fan<'_> {
         if self.unproven.is_empty() || self.proof()?.is_none() {
             return Ok(());
         }
-        for (link, seat, range) in std::mem::take(&mut self.unproven) {
-            self.open(link, seat, range)?;
+        for opening in std::mem::take(&mut self.unproven) {
+            self.open(opening)?;
         }
         Ok(())
     }
@@ -80,7 +89,7 @@ impl Fan<'_> {
         let digest = self.digest();
         let Some(store) = &mut self.session.store else { return Ok(None) };
         let held = store.held(Place::Part).as_end();
-        if held < OVERLAP.as_end() {
+        if held < self.proofless.as_end() + OVERLAP {
             return Ok(None);
         }
         let drawn = Offset(rand::RngExt::random_range(&mut self.rng, OVERLAP.0..=held.0));
@@ -89,6 +98,9 @@ impl Fan<'_> {
             None => store.nearest_informative(Place::Part, held, OVERLAP)?,
             found => found,
         };
+        if block.is_none() {
+            self.proofless = held.as_length() + PROOFLESS_STEP;
+        }
         Ok(block.or_else(|| (digest == LastWord::Digest).then(|| ByteRange::new(held.back(OVERLAP), held))))
     }
 

@@ -9,7 +9,7 @@ mod links;
 mod take;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -19,7 +19,7 @@ use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::{BesideEnd, Receive, Split, Step};
 use crate::core::machine::{Cx, Machine};
 use crate::core::range::{ByteRange, Length};
-use crate::core::segments::{Action, Event, LinkId, Reach, Rules, Segments};
+use crate::core::segments::{Action, Ending, Event, LinkId, Reach, Rules, Segments};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::MirrorUrl;
 use crate::io::driver::session::Session;
@@ -41,7 +41,12 @@ pub(super) struct Fan<'a> {
     planner: Segments,
     lines: BTreeMap<LinkId, Line>,
     /// Links that wait for a first block to be compared.
-    unproven: Vec<(LinkId, usize, ByteRange)>,
+    unproven: Vec<Opening>,
+    /// Up to here no block was found that can prove anything.
+    proofless: Length,
+    /// What the planner has not heard yet.
+    events: VecDeque<Event>,
+    acting: Acting,
     wires: JoinSet<()>,
     news: (mpsc::Sender<Told>, mpsc::Receiver<Told>),
     rng: rand::rngs::SmallRng,
@@ -53,6 +58,22 @@ pub(super) struct Fan<'a> {
     served: Vec<usize>,
     told: Mono,
     end: Option<BesideEnd>,
+}
+
+/// Are the planner's actions being carried out?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acting {
+    Yes,
+    No,
+}
+
+/// A link to be opened.
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    link: LinkId,
+    seat: usize,
+    range: ByteRange,
+    reach: Reach,
 }
 
 impl Session {
@@ -89,6 +110,9 @@ impl<'a> Fan<'a> {
             planner: Segments::new(split.total, held, seats, rules),
             lines: BTreeMap::new(),
             unproven: Vec::new(),
+            proofless: Length::ZERO,
+            events: VecDeque::new(),
+            acting: Acting::No,
             wires: JoinSet::new(),
             news: mpsc::channel(QUEUE),
             rng: rand::SeedableRng::seed_from_u64(session.hands.seed),
@@ -126,30 +150,42 @@ impl<'a> Fan<'a> {
         self.plan(Event::Wake)
     }
 
-    /// Tells the planner what happened, and does what it wants.
+    /// Tells the planner what happened, and does what it wants. What comes of that waits until all of it is done: the
+    /// planner's actions are carried out in their order.
     fn plan(&mut self, event: Event) -> Result<(), LocalFault> {
-        let mut out = Vec::new();
-        let now = self.session.hands.clock.now();
-        self.planner.handle(event, &mut Cx { now, rng: &mut self.rng, out: &mut out });
-        out.into_iter().try_for_each(|action| self.act(action))
+        self.events.push_back(event);
+        if self.acting == Acting::Yes {
+            return Ok(());
+        }
+        self.acting = Acting::Yes;
+        let done = self.work_off();
+        self.acting = Acting::No;
+        done
+    }
+
+    fn work_off(&mut self) -> Result<(), LocalFault> {
+        while let Some(event) = self.events.pop_front() {
+            let mut out = Vec::new();
+            let now = self.session.hands.clock.now();
+            self.planner.handle(event, &mut Cx { now, rng: &mut self.rng, out: &mut out });
+            out.into_iter().try_for_each(|action| self.act(action))?;
+        }
+        Ok(())
     }
 
     fn act(&mut self, action: Action) -> Result<(), LocalFault> {
         match action {
-            Action::Open { link, seat, range } => self.open(link, seat, range),
-            Action::Limit { link, end } => {
+            Action::Open { link, seat, range, reach } => self.open(Opening { link, seat, range, reach }),
+            Action::Limit { link, end } | Action::Extend { link, end } => {
                 if let Some(line) = self.lines.get_mut(&link) {
-                    line.range.end = line.range.end.min(end);
+                    line.range.end = end;
                 }
-                self.unproven
-                    .iter_mut()
-                    .filter(|(id, ..)| *id == link)
-                    .for_each(|(.., range)| range.end = range.end.min(end));
+                self.unproven.iter_mut().filter(|o| o.link == link).for_each(|o| o.range.end = end);
                 Ok(())
             }
             Action::Stop { link } => {
                 self.drop_line(link);
-                Ok(())
+                self.plan(Event::Ended(link, Ending::Stopped))
             }
             Action::Whole => {
                 self.end = Some(BesideEnd::Whole);
@@ -165,7 +201,7 @@ impl<'a> Fan<'a> {
     }
 
     fn drop_line(&mut self, link: LinkId) {
-        self.unproven.retain(|(id, ..)| *id != link);
+        self.unproven.retain(|opening| opening.link != link);
         if let Some(line) = self.lines.remove(&link) {
             line.task.abort();
         }
@@ -195,7 +231,7 @@ impl<'a> Fan<'a> {
     fn learn_ways(&mut self) {
         let learned: Vec<_> = self.planner.learned().collect();
         for origin in learned {
-            if let Some(most) = origin.most {
+            if let Some(most) = origin.connections {
                 self.session.machine.bears(&origin.origin, u32::try_from(most).unwrap_or(u32::MAX));
             }
             if let Some(rate) = origin.rate {

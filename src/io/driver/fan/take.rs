@@ -93,13 +93,12 @@ impl Fan<'_> {
                 self.contradicted(link, at)?;
                 return Ok(None);
             }
-            self.step_on(link, length);
         } else {
             store.write(Place::Part, at, part)?;
-            self.step_on(link, length);
             self.serves(seat);
-            self.plan(Event::Arrived(link, length))?;
         }
+        self.step_on(link, length);
+        self.plan(Event::Arrived(link, length))?;
         // The planner may have taken the rest away.
         let left = self.lines.get(&link).map(|line| room(line.at, line.range.end));
         Ok(left.map(|left| {
