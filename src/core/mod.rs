@@ -21,6 +21,7 @@ pub mod printable;
 pub mod proxy;
 pub mod range;
 pub mod retry_after;
+pub mod segments;
 pub mod state;
 pub mod time;
 pub mod units;

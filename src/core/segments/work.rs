@@ -1,0 +1,169 @@
+//! What a new link would best do: a gap, a silent link's range, a part of a busy one's.
+
+use crate::core::range::{ByteRange, Offset, RangeSet};
+use crate::core::segments::link::{Link, Phase, Rescuers};
+use crate::core::segments::{LinkId, Segments};
+use crate::core::time::Mono;
+
+/// A head takes so many seconds where nothing is known.
+const USUAL_HEAD: f64 = 0.05;
+/// A link this many times slower than another may lose its whole range to it.
+const MUCH_SLOWER: f64 = 4.0;
+/// A range is taken over whole only where that makes it end so many times sooner.
+const WORTH_IT: f64 = 2.0;
+
+/// Work for a new link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// Bytes that nobody fetches.
+    Gap(ByteRange),
+    /// The end of what another link has to fetch.
+    Part {
+        /// Whose.
+        victim: LinkId,
+        /// Where it begins.
+        from: Offset,
+    },
+    /// All that a silent or much slower link has to fetch.
+    All {
+        /// Whose.
+        victim: LinkId,
+    },
+}
+
+/// A link that might be opened.
+#[derive(Clone, Copy, Debug)]
+struct Thief {
+    /// Bytes per second, as expected.
+    rate: f64,
+    /// The expectation rests on something that was measured at its origin.
+    proven: bool,
+    /// Seconds until its first byte, as expected.
+    head: f64,
+    /// Links that may be opened in this turn, with this one.
+    of: usize,
+}
+
+impl Segments {
+    /// What a link from this seat would do, as one of so many that may be opened in this turn.
+    pub(super) fn job_for(&self, seat: usize, of: usize, now: Mono) -> Option<Job> {
+        if let Some(gap) = self.gaps().first() {
+            return Some(Job::Gap(*gap));
+        }
+        if let Some(victim) = self.silent_for(seat, now) {
+            return Some(Job::All { victim });
+        }
+        let known = self.known_rate(seat, now);
+        let thief = Thief {
+            rate: known.or_else(|| self.common_rate(now)).unwrap_or(1.0),
+            proven: known.is_some(),
+            head: self.roster.of(seat).head().unwrap_or(USUAL_HEAD),
+            of,
+        };
+        self.share_for(thief, now)
+    }
+
+    /// The runs of bytes that are neither held nor claimed, in order.
+    pub(super) fn gaps(&self) -> Vec<ByteRange> {
+        let mut taken: RangeSet = self.held.clone();
+        self.links.iter().for_each(|link| taken.insert(link.claim()));
+        taken.gaps(self.total).collect()
+    }
+
+    /// Bytes per second that one link of a seat is known to bring.
+    fn known_rate(&self, seat: usize, now: Mono) -> Option<f64> {
+        let origin = self.roster.of(seat);
+        let flowing = || {
+            let rates = self.links_of(seat).filter(|link| link.flows(now) && link.meter.is_grown(now));
+            rates.map(|link| link.meter.rate(now)).max_by(f64::total_cmp)
+        };
+        origin.measured().or_else(flowing).or_else(|| origin.told_rate())
+    }
+
+    /// The mean over all seats of which something is known.
+    fn common_rate(&self, now: Mono) -> Option<f64> {
+        let rates: Vec<f64> = (0..self.roster.len()).filter_map(|seat| self.known_rate(seat, now)).collect();
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    }
+
+    /// Bytes per second to expect from a new link of a seat; 1 where nothing at all is known, so that rates compare.
+    pub(super) fn expected_rate(&self, seat: usize, now: Mono) -> f64 {
+        self.known_rate(seat, now).or_else(|| self.common_rate(now)).unwrap_or(1.0).max(1.0)
+    }
+
+    /// Something is known of the rate of a seat.
+    pub(super) fn is_rated(&self, seat: usize, now: Mono) -> bool {
+        self.known_rate(seat, now).is_some()
+    }
+
+    /// Bytes per second of an open link, never nought.
+    fn rate_of(&self, link: &Link, now: Mono) -> f64 {
+        if link.phase == Phase::Flowing && link.meter.is_grown(now) {
+            link.meter.rate(now).max(1.0)
+        } else {
+            self.expected_rate(link.seat, now)
+        }
+    }
+
+    /// The silent link with most to fetch that a new link of this seat may relieve.
+    fn silent_for(&self, seat: usize, now: Mono) -> Option<LinkId> {
+        let elsewhere = |link: &Link| self.roster.origin(link.seat) != self.roster.origin(seat);
+        let silent = |link: &&Link| {
+            let origin = self.roster.of(link.seat);
+            let likely = elsewhere(link) || origin.flows(now);
+            let rescuers = if likely { Rescuers::Likely } else { Rescuers::Doubtful };
+            link.rest() > 0.0 && link.is_silent(now, origin.head(), rescuers)
+        };
+        let most = self.links.iter().filter(silent).max_by(|a, b| a.rest().total_cmp(&b.rest()));
+        most.map(|link| link.id)
+    }
+
+    /// A share of the work of the link that would be busy longest, or of the next one where that does not suit.
+    fn share_for(&self, thief: Thief, now: Mono) -> Option<Job> {
+        let mut victims: Vec<(f64, &Link)> = self.links.iter().map(|link| (self.left(link, now), link)).collect();
+        victims.retain(|(_, link)| link.rest() > 0.0);
+        victims.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let end = self.common_end(thief, now);
+        victims.into_iter().find_map(|(left, link)| self.deal(thief, link, left, end, now))
+    }
+
+    /// Seconds that a link has still to go, as expected.
+    fn left(&self, link: &Link, now: Mono) -> f64 {
+        link.rest() / self.rate_of(link, now)
+    }
+
+    /// In how many seconds all would end together, if every link that may be opened were.
+    fn common_end(&self, thief: Thief, now: Mono) -> f64 {
+        let of = thief.of as f64;
+        let busy = self.links.iter().filter(|link| link.rest() > 0.0);
+        let (rest, rate) =
+            busy.fold((0.0, 0.0), |(rest, rate), link| (rest + link.rest(), rate + self.rate_of(link, now)));
+        (rest + of * thief.rate * thief.head) / (rate + of * thief.rate)
+    }
+
+    /// What a thief takes of one link, if that helps.
+    fn deal(&self, thief: Thief, link: &Link, left: f64, end: f64, now: Mono) -> Option<Job> {
+        if left <= 2.0 * thief.head {
+            return None;
+        }
+        let (rest, rate, least) = (link.rest(), self.rate_of(link, now), self.rules.least.0.max(1) as f64);
+        let both = thief.rate * (rest - rate * thief.head) / (thief.rate + rate);
+        let one_of_many = (rest - rate * end).min(thief.rate * (end - thief.head));
+        let share = if thief.of > 1 && one_of_many >= least { one_of_many } else { both };
+        if share >= least && rest - share >= least {
+            // Less than the rest, so no position before the link's own.
+            let from = Offset(link.end.0 - share as u64);
+            return Some(Job::Part { victim: link.id, from });
+        }
+        let slow = thief.proven && link.meter.is_grown(now) && link.phase == Phase::Flowing;
+        let takes = thief.head + rest / thief.rate;
+        let gives_up = slow && rate * MUCH_SLOWER < thief.rate && takes * WORTH_IT < left;
+        gives_up.then_some(Job::All { victim: link.id })
+    }
+
+    /// The links of a seat's origin.
+    pub(super) fn links_of(&self, seat: usize) -> impl Iterator<Item = &Link> {
+        let origin = self.roster.origin(seat);
+        self.links.iter().filter(move |link| self.roster.origin(link.seat) == origin)
+    }
+}
