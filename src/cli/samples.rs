@@ -72,6 +72,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         standing: Standing::Usable,
         served: true,
         missing_passes: 0,
+        contributed: true,
         corrupt_fetches: 0,
         not_before: None,
         tried: false,
@@ -106,6 +107,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         backoff: Default::default(),
         patience_used: Delay::from_secs(600),
         patience_at: Some(at(-60).wall),
+        apart: false,
         dossier: Dossier::default(),
         history: vec![past],
         finished: (status == Status::Done).then(|| Finished {

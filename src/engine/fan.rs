@@ -24,7 +24,7 @@ impl Supervisor<'_> {
         let transfer = self.transfers.get(&id)?;
         let record = transfer.record();
         let askable = transfer.machine.askable(now);
-        let alone = self.settings.rounds == Rounds::Once;
+        let alone = self.settings.rounds == Rounds::Once || record.apart;
         let wanted = askable.into_iter().filter(|(i, _)| *i == mirror || !alone);
         let seats: Vec<(usize, FanSeat)> = wanted
             .filter_map(|(i, held)| Some((i, self.seat(record, i, if i == mirror { None } else { held }, now)?)))

@@ -18,7 +18,7 @@ impl PersFileXfer {
 
     pub(super) fn serves(&mut self, url: &MirrorUrl) {
         if let Some(mirror) = self.record.mirrors.iter_mut().find(|mirror| mirror.url == *url) {
-            mirror.served = true;
+            (mirror.served, mirror.contributed) = (true, true);
         }
     }
 
@@ -41,7 +41,9 @@ impl PersFileXfer {
                 self.hold_back(mirror, floor, origin, cx.now);
                 Fate::Kept
             }
-            Scope::Doubtful | Scope::WrongDigest | Scope::Local => Fate::Kept,
+            // A piece of the file, and it is known whose.
+            Scope::WrongDigest => self.record.mirrors[mirror].served_wrong(&failure.to_string()),
+            Scope::Doubtful | Scope::Local => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);
     }

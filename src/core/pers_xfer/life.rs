@@ -125,13 +125,15 @@ impl PersFileXfer {
     fn new_life(&mut self, now: Now) {
         let record = &mut self.record;
         for mirror in &mut record.mirrors {
-            *mirror = MirrorRecord::new(mirror.url.clone());
+            let contributed = mirror.contributed;
+            *mirror = MirrorRecord { contributed, ..MirrorRecord::new(mirror.url.clone()) };
         }
         record.status = Status::Pending;
         (record.num_retries, record.sessions, record.first_request_time) = (0, 0, None);
         record.backoff = Backoff::default();
         record.time_so_far = Delay::ZERO;
         record.dossier.changes = 0;
+        record.apart = false;
         (record.confirmed, record.progress_mark) = (at_work(&record.dossier), at_work(&record.dossier));
         self.patience = Patience::new(self.rules.give_up, self.rules.give_up_from);
         self.holds = mirrors::Holds::default();

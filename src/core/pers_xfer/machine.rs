@@ -107,6 +107,7 @@ impl PersFileXfer {
     fn ask_next(&mut self, cx: &mut Cx<'_, Action>) {
         match mirrors::next(&self.record.mirrors, &self.holds, self.prefer, cx.now.mono) {
             Next::Ask(mirror) => {
+                self.keep_apart(mirror, cx);
                 self.state = State::Wished(mirror);
                 cx.out.push(Action::Start { mirror, freshness: self.freshness(mirror) });
             }

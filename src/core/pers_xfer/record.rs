@@ -76,6 +76,9 @@ pub struct Record {
     pub patience_at: Option<Epoch>,
     /// What is known of the file's versions, and which bytes are held.
     pub dossier: Dossier,
+    /// A file put together from several mirrors had the wrong digest, and nobody could tell whose bytes were wrong: from
+    /// then on no two mirrors' bytes are mixed.
+    pub apart: bool,
     /// The latest failures, newest last, at most [`HISTORY`].
     pub history: Vec<Past>,
     /// How it ended well, once it has.
@@ -100,6 +103,8 @@ pub struct MirrorRecord {
     pub standing: Standing,
     /// It has served bytes of this transfer, in this life.
     pub served: bool,
+    /// Some of the bytes that are held came from it.
+    pub contributed: bool,
     /// Passes in a row in which it failed in a way that looks final but may not be (`verdict::Scope::Doubtful`): 404,
     /// 410 or 403 after having served, a certificate that is not trusted, an answer that contradicts the request.
     pub missing_passes: u32,
@@ -150,6 +155,7 @@ impl Record {
             patience_used: Delay::ZERO,
             patience_at: None,
             dossier: Dossier::default(),
+            apart: false,
             history: Vec::new(),
             finished: None,
             options: Arc::default(),
@@ -177,6 +183,7 @@ impl MirrorRecord {
             url,
             standing: Standing::Usable,
             served: false,
+            contributed: false,
             missing_passes: 0,
             corrupt_fetches: 0,
             not_before: None,

@@ -25,6 +25,8 @@ pub(super) struct Session {
     since: Mono,
     /// Bytes held when last told.
     held: Option<Length>,
+    /// Bytes held when it began.
+    from: Length,
     /// When bytes last came.
     pub(super) last_bytes: Option<Mono>,
     /// Did the high-water mark rise enough?
@@ -43,8 +45,8 @@ enum Gain {
 }
 
 impl Session {
-    const fn new(mirror: usize, now: Now) -> Self {
-        Self { mirror, since: now.mono, held: None, last_bytes: None, gain: Gain::None, stop: None }
+    const fn new(mirror: usize, from: Length, now: Now) -> Self {
+        Self { mirror, since: now.mono, held: None, from, last_bytes: None, gain: Gain::None, stop: None }
     }
 }
 
@@ -65,7 +67,7 @@ impl PersFileXfer {
         self.record.sessions = self.record.sessions.saturating_add(1);
         self.record.first_request_time.get_or_insert(now.wall);
         self.patience.start(now);
-        self.state = State::Running(Session::new(mirror, now));
+        self.state = State::Running(Session::new(mirror, at_work(&self.record.dossier), now));
     }
 
     /// What a resume needs is stored before any byte counts that rests on it.
@@ -79,7 +81,9 @@ impl PersFileXfer {
         if session.held.replace(held) != Some(held) {
             session.last_bytes = Some(now.mono);
         }
-        self.record.mirrors[session.mirror].served = true;
+        let brought = held > session.from;
+        let mirror = &mut self.record.mirrors[session.mirror];
+        (mirror.served, mirror.contributed) = (true, mirror.contributed || brought);
         self.confirm(held, now);
     }
 
@@ -103,6 +107,11 @@ impl PersFileXfer {
         if dossier.changes > record.dossier.changes {
             // Of the version now begun nothing was confirmed yet. At most eight versions are begun in a life.
             (record.confirmed, record.progress_mark) = (Length::ZERO, Length::ZERO);
+            record.mirrors.iter_mut().for_each(|mirror| mirror.contributed = false);
+            if let State::Running(session) = &mut self.state {
+                record.mirrors[session.mirror].contributed = true;
+                session.from = Length::ZERO;
+            }
         }
         record.nbytes = dossier.part.total.or(record.nbytes);
         record.dossier = dossier;
@@ -125,7 +134,8 @@ impl PersFileXfer {
             return;
         };
         if held > held_before || self.record.dossier.changes > changes_before {
-            self.record.mirrors[session.mirror].served = true;
+            let mirror = &mut self.record.mirrors[session.mirror];
+            (mirror.served, mirror.contributed) = (true, true);
         }
         self.record.time_so_far = self.record.time_so_far.saturating_add(cx.now.mono.since(session.since));
         match (outcome.end, session.stop.clone()) {
@@ -214,15 +224,39 @@ impl PersFileXfer {
 
     /// The bytes are known to be wrong and go. The mirror is asked once more, past all caches, before it is refused.
     fn wrong_digest(&mut self, mirror: usize, failure: &Failure, cx: &mut Cx<'_, Action>) -> Fate {
-        self.record.dossier.part = Draft::default();
-        self.record.dossier.rival = None;
-        (self.record.confirmed, self.record.progress_mark) = (Length::ZERO, Length::ZERO);
-        cx.out.push(Action::DropBytes);
-        cx.out.push(Action::Save(Urgency::Now));
+        let culprit = self.sole_source(mirror);
+        self.begin_afresh(cx);
         self.prefer = Some(mirror);
+        if !culprit {
+            self.record.apart = true;
+            self.record.mirrors[mirror].tried = self.rules.rounds == Rounds::Once;
+            return Fate::Kept;
+        }
         let known = &mut self.record.mirrors[mirror];
         known.tried = self.rules.rounds == Rounds::Once;
         known.served_wrong(&failure.to_string())
+    }
+
+    /// Did every byte held come from this mirror?
+    fn sole_source(&self, mirror: usize) -> bool {
+        self.record.mirrors.iter().enumerate().all(|(i, known)| i == mirror || !known.contributed)
+    }
+
+    /// What is held goes.
+    fn begin_afresh(&mut self, cx: &mut Cx<'_, Action>) {
+        let record = &mut self.record;
+        (record.dossier.part, record.dossier.rival) = (Draft::default(), None);
+        (record.confirmed, record.progress_mark) = (Length::ZERO, Length::ZERO);
+        record.mirrors.iter_mut().for_each(|mirror| mirror.contributed = false);
+        cx.out.push(Action::DropBytes);
+        cx.out.push(Action::Save(Urgency::Now));
+    }
+
+    /// Where no two mirrors' bytes may be mixed, what others brought goes before this mirror is asked.
+    pub(super) fn keep_apart(&mut self, mirror: usize, cx: &mut Cx<'_, Action>) {
+        if self.record.apart && !self.sole_source(mirror) {
+            self.begin_afresh(cx);
+        }
     }
 
     /// Trouble on this machine: before a session, or beside one, which is then stopped.

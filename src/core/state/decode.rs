@@ -46,6 +46,7 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         backoff: ours.and_then(|o| o.child("backoff")).map_or_else(Backoff::default, backoff::decode),
         patience_used: span(ours, "patience_used"),
         patience_at: time(ours, "patience_at"),
+        apart: ours.is_some_and(|o| scalar::flag(o.child("mirrors_apart"))),
         dossier: ours.and_then(|o| o.child("dossier")).map(dossier::decode).unwrap_or_default(),
         history: ours.into_iter().flat_map(|o| o.all("failure")).map(past).collect(),
         finished: ours.and_then(|o| o.child("finished")).map(finished),
@@ -92,6 +93,7 @@ fn assign_standings(mirrors: &mut [MirrorRecord], ours: &Element<'_>) {
         let mirror = &mut mirrors[i];
         mirror.standing = text(element, "refused").map_or(Standing::Usable, |t| refused(&t));
         mirror.served = scalar::flag(element.child("served"));
+        mirror.contributed = scalar::flag(element.child("contributed"));
         mirror.missing_passes = count(Some(element), "missing_passes");
         mirror.corrupt_fetches = count(Some(element), "corrupt_fetches");
         mirror.not_before = time(Some(element), "not_before");

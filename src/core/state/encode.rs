@@ -85,6 +85,7 @@ fn ours(record: &Record) -> Vec<Node> {
     nodes.extend((record.patience_used > Delay::ZERO).then(|| Node::plain("patience_used", record.patience_used)));
     nodes.extend(record.patience_at.map(|t| Node::plain("patience_at", t)));
     nodes.extend(dossier::encode(&record.dossier));
+    nodes.extend(record.apart.then(|| Node::flag("mirrors_apart")));
     nodes.extend(record.history.iter().map(failure));
     nodes.extend(record.finished.as_ref().map(finished));
     nodes.extend(options::encode(&record.options));
@@ -119,6 +120,7 @@ fn mirror(position: usize, mirror: &MirrorRecord) -> Option<Node> {
         nodes.push(Node::text("refused", &format!("{}: {why}", class.word())));
     }
     nodes.extend(mirror.served.then(|| Node::flag("served")));
+    nodes.extend(mirror.contributed.then(|| Node::flag("contributed")));
     nodes.extend(positive("missing_passes", mirror.missing_passes));
     nodes.extend(positive("corrupt_fetches", mirror.corrupt_fetches));
     nodes.extend(mirror.not_before.map(|t| Node::plain("not_before", t)));

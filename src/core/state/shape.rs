@@ -80,6 +80,7 @@ const OURS: &[&str] = &[
     "patience_used",
     "patience_at",
     "dossier",
+    "mirrors_apart",
     "failure",
     "finished",
     "options",
@@ -128,9 +129,17 @@ impl Shape {
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
-            Self::Mirror => {
-                &["position", "url", "refused", "served", "missing_passes", "corrupt_fetches", "not_before", "tried"]
-            }
+            Self::Mirror => &[
+                "position",
+                "url",
+                "refused",
+                "served",
+                "contributed",
+                "missing_passes",
+                "corrupt_fetches",
+                "not_before",
+                "tried",
+            ],
             Self::Backoff => backoff::ORDER,
             Self::Dossier => &["part", "rival", "origin_notes", "changes"],
             Self::Draft => {

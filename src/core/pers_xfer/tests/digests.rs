@@ -1,6 +1,6 @@
 //! Wrong digests: two whole fetches a mirror, the second past all caches (design 3.8).
 
-use super::bench::{Bench, MIB, START, overs, start, started, status, wrong_digest};
+use super::bench::{Bench, MIB, START, overs, start, started, status, url, wrong_digest};
 use crate::core::file_xfer::Freshness;
 use crate::core::pers_xfer::record::error_code;
 use crate::core::pers_xfer::{Action, Event, Rounds, Rules, Urgency};
@@ -64,6 +64,29 @@ fn a_refetch_that_breaks_off_is_asked_past_all_caches_again_also_after_a_restart
     bench.begins_and_fails(status(503));
     bench.restart_after(Delay::from_hours(5));
     assert_eq!(bench.wake(), [Action::Start { mirror: 0, freshness: Freshness::NoCache }]);
+}
+
+#[test]
+fn a_mixed_file_is_nobodys_fault_and_mirrors_are_kept_apart_from_then_on() {
+    let mut bench = Bench::new(2, Rules::default());
+    bench.wake();
+    bench.feed(Event::Began);
+    bench.arrive(MIB);
+    bench.feed(Event::Serves(url(1)));
+    let actions = bench.fails(wrong_digest());
+    bench.held = 0;
+    assert!(actions.contains(&Action::DropBytes));
+    assert_eq!(actions.last(), Some(&start(0)), "nobody is asked past caches yet");
+    assert_eq!(bench.record().mirrors[0].corrupt_fetches, 0);
+    // Half from one, which breaks off, and has nothing to say the next time: its half goes before the other one is asked.
+    bench.feed(Event::Began);
+    bench.arrive(MIB);
+    bench.fails(status(503));
+    assert_eq!(bench.wake(), [start(0)]);
+    let actions = bench.begins_and_fails(status(503));
+    assert!(actions.contains(&Action::DropBytes), "{actions:?}");
+    assert_eq!(actions.last(), Some(&start(1)));
+    assert!(bench.record().apart);
 }
 
 #[test]

@@ -92,15 +92,9 @@ fn mirror() -> BoxedStrategy<MirrorRecord> {
         Some((class, why)) => Standing::Refused { class, why },
         None => Standing::Usable,
     });
-    (url(), standing, any::<bool>(), 0_u32..4, any::<u32>(), option::of(time()), any::<bool>())
-        .prop_map(|(url, standing, served, missing_passes, corrupt_fetches, not_before, tried)| MirrorRecord {
-            url,
-            standing,
-            served,
-            missing_passes,
-            corrupt_fetches,
-            not_before,
-            tried,
+    (url(), standing, any::<(bool, bool)>(), 0_u32..4, any::<u32>(), option::of(time()), any::<bool>())
+        .prop_map(|(url, standing, (served, contributed), missing_passes, corrupt_fetches, not_before, tried)| {
+            MirrorRecord { url, standing, served, missing_passes, contributed, corrupt_fetches, not_before, tried }
         })
         .boxed()
 }
@@ -278,6 +272,7 @@ fn record() -> impl Strategy<Value = Record> {
             backoff: counts.3,
             patience_used: times.3,
             patience_at: times.4,
+            apart: what.4.changes % 2 == 1,
             dossier: what.4,
             history,
             finished,
