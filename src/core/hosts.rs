@@ -201,6 +201,11 @@ impl Hosts {
         host.rate = Some(host.rate.map_or(rate, |known| known.midpoint(rate)));
     }
 
+    /// Failures of the host in a row.
+    pub fn failures(&self, key: &HostKey) -> u32 {
+        self.hosts.get(key).map_or(0, |host| if host.outage.is_some() { PATIENCE } else { host.failures })
+    }
+
     /// What one connection to the host brought of late, in bytes per second.
     pub fn rate(&self, key: &HostKey) -> Option<u64> {
         self.hosts.get(key).and_then(|host| host.rate)

@@ -4,6 +4,10 @@
 //! has a standing of its own, so that one mirror's 404 says nothing of another's 503 (design section 4). A mirror that
 //! must not be asked yet is passed over and holds up nothing but itself.
 
+mod choice;
+
+pub use choice::{Known, rank};
+
 use crate::core::pers_xfer::record::{MirrorRecord, Standing};
 use crate::core::time::Mono;
 use crate::core::url::{MirrorUrl, Origin};
@@ -98,11 +102,11 @@ impl Holds {
     }
 }
 
-/// Chooses the next mirror of the pass that is under way: `prefer` where it has not failed in this pass, else the first in
-/// the order given.
-pub fn next(mirrors: &[MirrorRecord], holds: &Holds, prefer: Option<usize>, now: Mono) -> Next {
+/// Chooses the next mirror of the pass that is under way: `prefer` where it has not failed in this pass, else the first of
+/// `order`, else the first in the order given.
+pub fn next(mirrors: &[MirrorRecord], holds: &Holds, prefer: Option<usize>, order: &[usize], now: Mono) -> Next {
     let may_ask = |i: &usize| mirrors.get(*i).is_some_and(|m| m.is_usable() && !m.tried && holds.of(*i, now).is_none());
-    if let Some(mirror) = prefer.filter(may_ask).or_else(|| (0..mirrors.len()).find(may_ask)) {
+    if let Some(mirror) = prefer.into_iter().chain(order.iter().copied()).chain(0..mirrors.len()).find(may_ask) {
         return Next::Ask(mirror);
     }
     if !mirrors.iter().any(MirrorRecord::is_usable) {

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::core::mirrors::{Known, rank};
 use crate::core::pers_xfer::options::Options;
-use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::record::{MirrorRecord, Record, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::engine::Rounds;
@@ -33,6 +34,18 @@ impl Supervisor<'_> {
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
         let (connections, per_origin) = how_many(&record.options, &seats);
         Some(FanPlan { connections, per_origin, least: LEAST_PART, seats, own })
+    }
+
+    /// Tells a transfer which of its mirrors is best now, where it has several.
+    pub(super) fn rank_mirrors(&mut self, id: XferId) {
+        let Some(transfer) = self.transfers.get_mut(&id).filter(|t| t.record().mirrors.len() > 1) else { return };
+        let known = |mirror: &MirrorRecord| {
+            let key = key_of(&mirror.url.origin());
+            Known { rate: self.hosts.rate(&key), failures: self.hosts.failures(&key) }
+        };
+        let known: Vec<Known> = transfer.record().mirrors.iter().map(known).collect();
+        let order = rank(&known, &mut *self.rng);
+        transfer.machine.rank(order);
     }
 
     fn seat(&self, record: &Record, mirror: usize, held: Option<Mono>, now: Now) -> Option<FanSeat> {

@@ -60,11 +60,14 @@ impl Supervisor<'_> {
                 }
                 self.handle(id, Event::FailedBeside { url, failure, origin }, now);
             }
-            Beside::Rate { origin, rate } => {
-                self.hosts.measured(&key_of(&origin), rate);
-                self.heard_of.insert(key_of(&origin));
-            }
+            Beside::Rate { origin, rate } => self.measured(&origin, rate),
         }
+    }
+
+    /// One connection to this host brought so many bytes per second.
+    pub(super) fn measured(&mut self, origin: &Origin, rate: u64) {
+        self.hosts.measured(&key_of(origin), rate);
+        self.heard_of.insert(key_of(origin));
     }
 
     /// A host that is open again: whoever waits for it goes on at once.

@@ -103,7 +103,9 @@ impl Supervisor<'_> {
         let machine = PersFileXfer::from_record(entry.record, rules, now);
         let mut transfer = Transfer::new(machine, way, entry.clobber);
         transfer.revalidate = entry.revalidate;
-        self.transfers.insert(transfer.id(), transfer);
+        let id = transfer.id();
+        self.transfers.insert(id, transfer);
+        self.rank_mirrors(id);
     }
 
     fn rules(&self, record: &Record) -> Rules {

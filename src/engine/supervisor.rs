@@ -234,10 +234,14 @@ impl<'a> Supervisor<'a> {
 
     fn closed(&mut self, id: XferId, closed: Closed, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        let Closed { outcome, finished, store, received } = closed;
+        let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
         self.slots.free(&running.host);
         self.report_to_host(id, &running.host, &outcome, now);
+        if let (Some(rate), Some(origin)) = (rate, &outcome.origin) {
+            self.measured(origin, rate);
+        }
+        self.rank_mirrors(id);
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         if let Some(loss) = transfer.lost.clone() {
             return self.finish(id, &Why::Lost(loss));

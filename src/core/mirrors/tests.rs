@@ -20,7 +20,7 @@ fn hold(until: Mono) -> Hold {
 }
 
 fn choose(mirrors: &[MirrorRecord], holds: &Holds, prefer: Option<usize>) -> Next {
-    next(mirrors, holds, prefer, NOW)
+    next(mirrors, holds, prefer, &[], NOW)
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_mirror_held_back_is_passed_over_and_does_not_hold_up_the_pass() {
     assert_eq!(choose(&list, &holds, None), Next::Ask(1));
     list[1].failed();
     assert_eq!(choose(&list, &holds, None), Next::PassOver);
-    assert_eq!(next(&list, &holds, None, LATER), Next::Ask(0));
+    assert_eq!(next(&list, &holds, None, &[], LATER), Next::Ask(0));
 }
 
 #[test]

@@ -151,6 +151,7 @@ impl PersFileXfer {
         let merged = mirrors::merge(&mut self.record.mirrors, &mut self.holds, urls);
         let moved = |mirror: usize| merged.moved_to.get(mirror).copied().unwrap_or(mirror);
         self.prefer = self.prefer.map(moved);
+        self.order = std::mem::take(&mut self.order).into_iter().map(moved).collect();
         match &mut self.state {
             State::Running(session) => session.mirror = moved(session.mirror),
             // The wish names a position that may be another mirror's now.

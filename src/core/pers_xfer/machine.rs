@@ -25,6 +25,8 @@ pub struct PersFileXfer {
     pub(super) holds: Holds,
     /// The mirror that goes first in the pass under way: the one that was cut after progress, or is asked past caches.
     pub(super) prefer: Option<usize>,
+    /// The mirrors, best first, as far as somebody has said so.
+    pub(super) order: Vec<usize>,
     pub(super) net: Net,
     /// Failed passes in this run.
     pub(super) passes: u32,
@@ -64,6 +66,7 @@ impl PersFileXfer {
             state: State::Over,
             holds: Self::holds_of(&record, now),
             prefer: None,
+            order: Vec::new(),
             net: Net::Up,
             passes: 0,
             wake: None,
@@ -75,6 +78,11 @@ impl PersFileXfer {
         }
         machine.settle(now);
         machine
+    }
+
+    /// The mirrors by their positions, best first: who goes first in a pass where nothing else decides.
+    pub fn rank(&mut self, order: Vec<usize>) {
+        self.order = order;
     }
 
     /// What must be stored.
@@ -105,7 +113,7 @@ impl PersFileXfer {
     }
 
     fn ask_next(&mut self, cx: &mut Cx<'_, Action>) {
-        match mirrors::next(&self.record.mirrors, &self.holds, self.prefer, cx.now.mono) {
+        match mirrors::next(&self.record.mirrors, &self.holds, self.prefer, &self.order, cx.now.mono) {
             Next::Ask(mirror) => {
                 self.keep_apart(mirror, cx);
                 self.state = State::Wished(mirror);

@@ -179,6 +179,8 @@ pub struct Closed {
     pub store: Option<PartStore>,
     /// Bytes received.
     pub received: Length,
+    /// What the session's own connection brought, in bytes per second, where it is worth a word.
+    pub rate: Option<u64>,
 }
 
 /// Runs one session to its end, or until `stop`; what is held is on disk (in the page cache at least) when it returns.
@@ -212,7 +214,7 @@ enum Leg {
 impl Closed {
     fn failed(dossier: Dossier, fault: LocalFault) -> Self {
         let outcome = Outcome { dossier, origin: None, end: End::Failed(Failure::Local(fault)) };
-        Self { outcome, finished: None, store: None, received: Length::ZERO }
+        Self { outcome, finished: None, store: None, received: Length::ZERO, rate: None }
     }
 }
 

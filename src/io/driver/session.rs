@@ -3,7 +3,8 @@
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Receive,
+    Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -36,6 +37,8 @@ pub(super) struct Session {
     /// What was received when progress was last told.
     pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
+    /// How long bodies were read, and how much they brought.
+    pub(super) reading: (Delay, Length),
     told: Dossier,
 }
 
@@ -67,8 +70,9 @@ impl Session {
         let told = orders.dossier.clone();
         let machine = FileXfer::new(plan);
         let (open, received, finished) = (None, Length::ZERO, None);
+        let reading = (Delay::ZERO, Length::ZERO);
         let told_received = received;
-        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, told })
+        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, reading, told })
     }
 
     /// Runs the machine to its end.
@@ -93,7 +97,7 @@ impl Session {
                         step = self.fan_out(split).await?;
                         continue;
                     }
-                    self.receive(plan).await?
+                    self.receive_for(plan).await?
                 }
                 Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
                 Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
@@ -101,6 +105,15 @@ impl Session {
             };
             step = self.machine.handle(event);
         }
+    }
+
+    /// Reads the open body, and takes the time.
+    async fn receive_for(&mut self, plan: Receive) -> Result<Event, LocalFault> {
+        let (began, before) = (self.hands.clock.now().mono, self.received);
+        let event = self.receive(plan).await;
+        let took = self.hands.clock.now().mono.since(began);
+        self.reading = (self.reading.0.saturating_add(took), self.reading.1 + self.received.saturating_sub(before));
+        event
     }
 
     async fn ask(&mut self, ask: Ask) -> Event {
@@ -200,8 +213,17 @@ impl Session {
         let origin = self.machine.origin().cloned();
         let outcome = Outcome { dossier, origin, end };
         let store = self.store.filter(|_| self.finished.is_none());
-        Closed { outcome, finished: self.finished, store, received: self.received }
+        let rate = rate_of(self.reading);
+        Closed { outcome, finished: self.finished, store, received: self.received, rate }
     }
+}
+
+/// Less says nothing of what a connection can bring.
+const WORTH_A_WORD: Length = Length(1 << 20);
+
+fn rate_of((time, bytes): (Delay, Length)) -> Option<u64> {
+    let per_second = u128::from(bytes.0) * 1_000_000 / u128::from(time.as_micros().max(1));
+    (bytes >= WORTH_A_WORD).then(|| u64::try_from(per_second).unwrap_or(u64::MAX))
 }
 
 fn settle_all(store: &mut PartStore, dossier: &Dossier) -> Result<(), LocalFault> {

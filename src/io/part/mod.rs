@@ -28,7 +28,6 @@ mod publish;
 mod record;
 mod room;
 mod run;
-mod stub;
 mod sums;
 mod take;
 #[cfg(test)]
