@@ -64,10 +64,14 @@ impl PartStore {
         finished(&self.part.file, &self.names.target, how)
     }
 
-    /// The file that is about to be published is the one we wrote, no longer and no shorter.
+    /// The file that is about to be published is the one we wrote, no longer and no shorter, and has no gaps.
     fn check_part(&self) -> Result<(), LocalFault> {
         let path = &self.names.part;
         let length = self.part.file.metadata().map_err(on("examine", path))?.len();
+        if !self.part.islands.is_empty() {
+            let detail = format!("bytes from {} on are missing; please report this", self.part.held());
+            return Err(LocalFault::Io { doing: "finish", path: path.display().to_string(), detail });
+        }
         let ours = take::names(path, &self.part.file)? && length == self.part.held();
         let why = "was changed by somebody else while it was written; delete it and start again".into();
         if ours { Ok(()) } else { Err(LocalFault::NotOurs { path: path.display().to_string(), why }) }

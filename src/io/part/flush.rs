@@ -3,19 +3,21 @@
 
 use std::fs::File;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
+use crate::core::range::RangeSet;
 use crate::io::effects;
 use crate::io::part::SyncMode;
-use crate::io::part::draft::Draft;
+use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::fault::on;
 use crate::io::part::hasher::Mark;
 use crate::io::part::journal::Journal;
-use crate::io::part::record::{Claim, Entry};
+use crate::io::part::lagging::{CatchUp, Lagging};
+use crate::io::part::record::{Claim, Entry, Segments};
 use crate::io::part::run::Snapshot;
 
 /// How long a checkpoint waits for the digests to come so far; without them it says less.
@@ -23,6 +25,15 @@ const MARK_WAIT: Duration = Duration::from_secs(2);
 
 /// The journal, which a checkpoint on its thread and the store both write.
 pub(super) type SharedJournal = Arc<Mutex<Journal>>;
+
+/// The same, where nobody has it.
+pub(super) fn try_lock(journal: &SharedJournal) -> Option<MutexGuard<'_, Journal>> {
+    match journal.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
 
 /// Locks the journal; whoever panicked with it left whole records.
 pub(super) fn lock(journal: &SharedJournal) -> MutexGuard<'_, Journal> {
@@ -34,6 +45,7 @@ pub(super) fn lock(journal: &SharedJournal) -> MutexGuard<'_, Journal> {
 pub(super) struct Checkpoint {
     journal: SharedJournal,
     sync: SyncMode,
+    catch_up: CatchUp,
     drafts: Vec<Marked>,
 }
 
@@ -44,53 +56,90 @@ struct Marked {
     file: Arc<File>,
     path: PathBuf,
     held: u64,
+    /// All that is held, where there are gaps.
+    segments: Option<RangeSet>,
     inode: u64,
     mark: Mark,
+    lagging: Option<Lagging>,
 }
 
 impl Checkpoint {
-    pub(super) fn new(journal: &SharedJournal, sync: SyncMode) -> Self {
-        Self { journal: Arc::clone(journal), sync, drafts: Vec::new() }
+    pub(super) fn new(journal: &SharedJournal, sync: SyncMode, catch_up: CatchUp) -> Self {
+        Self { journal: Arc::clone(journal), sync, catch_up, drafts: Vec::new() }
     }
 
     /// Takes in a draft of which everything has been written out.
     pub(super) fn add(&mut self, place: Place, draft: &mut Draft) {
         let mark = draft.hasher.as_mut().map_or(Mark::Ready(None), |h| h.mark());
         let (file, path) = (Arc::clone(&draft.file), draft.path.clone());
-        self.drafts.push(Marked { place, file, path, held: draft.gather.written(), inode: draft.inode, mark });
+        let (held, inode, lagging) = (draft.gather.written(), draft.inode, draft.lagging.clone());
+        let segments = (draft.gaps == Gaps::Told).then(|| draft.written());
+        self.drafts.push(Marked { place, file, path, held, segments, inode, mark, lagging });
     }
 
     /// Flushes, and then says so.
-    pub(super) fn run(self) -> Result<(), LocalFault> {
+    pub(super) fn run(mut self) -> Result<(), LocalFault> {
         for draft in &self.drafts {
             if self.sync == SyncMode::Full {
                 effects::sync_data(&draft.file).map_err(on("flush", &draft.path))?;
             }
         }
         // Waited for before the journal is locked: the receiving thread may want that lock.
-        let told: Vec<_> = self.drafts.into_iter().map(|d| (d.place, d.claim(self.sync), d.snapshot())).collect();
+        let snapshots: Vec<_> = self.drafts.iter_mut().map(Marked::snapshot).collect();
         let mut journal = lock(&self.journal);
-        for (place, claim, snapshot) in told {
-            journal.append(&[Entry::Claim(place, claim)])?;
-            if let Some(snapshot) = snapshot {
-                let proof = journal.proof_of(place, claim.inode, snapshot);
-                journal.append(&[proof])?;
-            }
+        for (draft, snapshot) in self.drafts.iter().zip(snapshots) {
+            journal.append(&draft.words(self.sync))?;
+            append_proof(&mut journal, draft, snapshot)?;
         }
-        match self.sync {
-            SyncMode::Full => journal.flush(),
-            SyncMode::None => Ok(()),
+        flush(&mut journal, self.sync)?;
+        drop(journal);
+        match self.catch_up {
+            CatchUp::By(by) => self.catch_up(by),
+            CatchUp::No => Ok(()),
         }
+    }
+
+    /// Block sums come nearer to what is held.
+    fn catch_up(&self, by: u64) -> Result<(), LocalFault> {
+        for draft in &self.drafts {
+            let Some(snapshot) = draft.lagging.as_ref().and_then(|l| l.catch_up(draft.held, by)) else { continue };
+            let mut journal = lock(&self.journal);
+            append_proof(&mut journal, draft, Some(snapshot))?;
+            flush(&mut journal, self.sync)?;
+        }
+        Ok(())
+    }
+}
+
+fn append_proof(journal: &mut Journal, draft: &Marked, snapshot: Option<Snapshot>) -> Result<(), LocalFault> {
+    let Some(snapshot) = snapshot else { return Ok(()) };
+    let proof = journal.proof_of(draft.place, draft.inode, snapshot);
+    journal.append(&[proof])
+}
+
+fn flush(journal: &mut Journal, sync: SyncMode) -> Result<(), LocalFault> {
+    match sync {
+        SyncMode::Full => journal.flush(),
+        SyncMode::None => Ok(()),
     }
 }
 
 impl Marked {
-    fn claim(&self, sync: SyncMode) -> Claim {
-        Claim { held: self.held, flushed: sync == SyncMode::Full, inode: self.inode }
+    /// What is flushed now. Of a file with gaps that is nothing where nothing was: what is written has been said already,
+    /// and perhaps more since.
+    fn words(&self, sync: SyncMode) -> Vec<Entry> {
+        let (flushed, inode) = (sync == SyncMode::Full, self.inode);
+        match &self.segments {
+            Some(held) if flushed => {
+                vec![Entry::Segments(self.place, Segments { held: held.clone(), flushed, inode })]
+            }
+            Some(_) => Vec::new(),
+            None => vec![Entry::Claim(self.place, Claim { held: self.held, flushed, inode })],
+        }
     }
 
-    fn snapshot(self) -> Option<Snapshot> {
-        let snapshot = match self.mark {
+    fn snapshot(&mut self) -> Option<Snapshot> {
+        let snapshot = match std::mem::replace(&mut self.mark, Mark::Ready(None)) {
             Mark::Ready(snapshot) => snapshot,
             Mark::Coming(receiver) => receiver.recv_timeout(MARK_WAIT).ok().flatten(),
         };

@@ -68,6 +68,19 @@ impl Hasher {
         }
     }
 
+    /// The bytes up to `to` are in the file, and will not be fed: they came before those that lie in front of them.
+    pub(super) fn jump(&mut self, from: u64, to: u64) {
+        match &mut self.home {
+            Home::Away(beside) => beside.jump(to),
+            Home::Here(_) => {
+                self.inline += to.saturating_sub(from);
+                if self.inline >= INLINE {
+                    self.send_away(to);
+                }
+            }
+        }
+    }
+
     /// Asks where the digests stand at the end of what was fed.
     pub(super) fn mark(&mut self) -> Mark {
         match &self.home {
@@ -132,7 +145,10 @@ struct State {
 #[derive(Debug)]
 enum Work {
     Bytes(Bytes),
+    /// Read on towards this position.
     ReadTo(u64),
+    /// Read up to this position, where bytes follow.
+    CatchUp(u64),
     Mark(SyncSender<Option<Snapshot>>),
     End,
 }
@@ -188,7 +204,7 @@ impl Beside {
         state.written = at + length;
         if state.feeding == Feeding::Behind && state.taken.is_some_and(|t| at.saturating_sub(t) <= NEAR) {
             state.feeding = Feeding::Fed;
-            state.queue.push_back(Work::ReadTo(at));
+            state.queue.push_back(Work::CatchUp(at));
         }
         if state.feeding == Feeding::Fed {
             state = self.wait_for_room(state, length);
@@ -197,6 +213,15 @@ impl Beside {
             state.queued += length;
             state.queue.extend(pieces.into_iter().map(Work::Bytes));
         }
+        drop(state);
+        self.shared.changed.notify_all();
+    }
+
+    /// From here on the thread reads by itself again, after what it has been fed.
+    fn jump(&self, to: u64) {
+        let mut state = self.shared.lock();
+        state.written = to;
+        state.feeding = Feeding::Behind;
         drop(state);
         self.shared.changed.notify_all();
     }
@@ -275,9 +300,6 @@ impl Shared {
         }
     }
 
-    fn is_behind(&self) -> bool {
-        self.lock().feeding == Feeding::Behind
-    }
 }
 
 /// Tells everybody that the thread has ended, however it did.
@@ -300,8 +322,8 @@ fn work(shared: &Shared, mut run: Run) -> Result<Run, LocalFault> {
         match shared.next(&run) {
             Work::Bytes(bytes) => run.feed(&bytes),
             // Behind, it looks up after each step: it may be told to stop, or to be fed.
-            Work::ReadTo(limit) if shared.is_behind() => run.step(limit)?,
-            Work::ReadTo(limit) => run.catch_up(limit, &mut |_| ())?,
+            Work::ReadTo(limit) => run.step(limit)?,
+            Work::CatchUp(limit) => run.catch_up(limit, &mut |_| ())?,
             // Nobody may be waiting any more.
             Work::Mark(sender) => _ = sender.try_send(run.snapshot()),
             Work::End => return Ok(run),

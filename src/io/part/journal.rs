@@ -14,7 +14,8 @@ use crate::io::effects;
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
 use crate::io::part::names::{folder_of, sibling};
-use crate::io::part::record::{Claim, Entry, Proof, read_all};
+use crate::io::part::known::Known;
+use crate::io::part::record::{Entry, PartLength, Proof, Segments, read_all};
 use crate::io::part::run::Snapshot;
 use crate::io::part::{SyncMode, take};
 
@@ -24,17 +25,6 @@ const LONG: u64 = 1 << 20;
 const NEXT: &str = "-next";
 /// A journal longer than this is none of ours: 256 MiB.
 const ABSURD: u64 = 256 << 20;
-
-/// What the journal says of one draft.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
-    /// The last claim.
-    pub(super) claim: Option<Claim>,
-    /// Bytes flushed and not cut since.
-    pub(super) flushed: u64,
-    /// The last proof that no cut has overtaken.
-    pub(super) proof: Option<Proof>,
-}
 
 /// The journal, which may not exist yet.
 #[derive(Debug)]
@@ -54,10 +44,18 @@ pub(super) struct Journal {
     last_boot: Boot,
 }
 
+/// How a journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// With a whole record.
+    Whole,
+    /// With something that cannot be read.
+    Torn,
+}
+
 impl Journal {
-    /// Reads what there is at `path`. The lock on the part file covers it.
-    pub(super) fn open(path: &Path, boot: Boot, sync: SyncMode) -> Result<Self, LocalFault> {
-        let mut journal = Self {
+    fn unread(path: &Path, boot: Boot, sync: SyncMode) -> Self {
+        Self {
             path: path.to_owned(),
             boot,
             sync,
@@ -68,11 +66,31 @@ impl Journal {
             part: Known::default(),
             rival: Known::default(),
             last_boot: Boot::Unknown,
-        };
+        }
+    }
+
+    /// Reads what there is at `path`. The lock on the part file covers it.
+    pub(super) fn open(path: &Path, boot: Boot, sync: SyncMode) -> Result<Self, LocalFault> {
+        let mut journal = Self::unread(path, boot, sync);
         if let Some(file) = take::existing_own(path)? {
             journal.read(file)?;
         }
         Ok(journal)
+    }
+
+    /// What a journal says, which stays as it is; and whether it says that to its end. `None` where it says nothing.
+    pub(super) fn peek(file: File, path: &Path, boot: Boot) -> Result<(Option<Self>, Ending), LocalFault> {
+        let bytes = contents(&file, path)?;
+        let (entries, good) = read_all(&bytes);
+        let ending = if good == bytes.len() as u64 { Ending::Whole } else { Ending::Torn };
+        if entries.is_empty() {
+            return Ok((None, ending));
+        }
+        let mut journal = Self::unread(path, boot, SyncMode::None);
+        entries.into_iter().for_each(|e| journal.learn(e));
+        // Open for reading, so that nothing can be changed by it.
+        journal.file = Some(file);
+        Ok((Some(journal), ending))
     }
 
     /// Something was there to read.
@@ -123,7 +141,24 @@ impl Journal {
             self.file = Some(take::create_own(&self.path).map_err(on("create", &self.path))?);
         }
         self.begun = true;
-        self.write(&[Entry::Header(self.boot)]).inspect_err(|_| self.begun = false)
+        self.write(&[Entry::Header(self.boot, self.part_length())]).inspect_err(|_| self.begun = false)
+    }
+
+    /// From now on the part's length tells nothing: these segments are held, until more is said. The journal is written
+    /// anew for it, so that its very first record says so, whatever becomes of the others.
+    pub(super) fn declare_gaps(&mut self, segments: Segments) -> Result<(), LocalFault> {
+        let before = (self.part.clone(), self.last_boot, self.begun);
+        self.learn(Entry::Segments(Place::Part, segments));
+        (self.last_boot, self.begun) = (self.boot, true);
+        if let Err(fault) = self.compact() {
+            (self.part, self.last_boot, self.begun) = before;
+            return Err(fault);
+        }
+        self.flush_if_wanted()
+    }
+
+    const fn part_length(&self) -> PartLength {
+        if self.part.segments.is_some() { PartLength::HasGaps } else { PartLength::Counts }
     }
 
     /// Appends records, in one write.
@@ -194,8 +229,7 @@ impl Journal {
     }
 
     fn read(&mut self, mut file: File) -> Result<(), LocalFault> {
-        let mut bytes = Vec::new();
-        (&file).take(ABSURD).read_to_end(&mut bytes).map_err(on("read", &self.path))?;
+        let bytes = contents(&file, &self.path)?;
         let (entries, good) = read_all(&bytes);
         if entries.is_empty() {
             return unlink(&self.path);
@@ -210,8 +244,14 @@ impl Journal {
 
     fn learn(&mut self, entry: Entry) {
         match entry {
-            Entry::Header(boot) => self.last_boot = boot,
+            Entry::Header(boot, length) => {
+                self.last_boot = boot;
+                if length == PartLength::HasGaps {
+                    self.part.has_gaps();
+                }
+            }
             Entry::Claim(place, claim) => self.known_mut(place).claim(claim),
+            Entry::Segments(place, segments) => self.known_mut(place).segments(segments),
             Entry::Proof(place, proof) => self.known_mut(place).proof(proof),
         }
     }
@@ -238,38 +278,23 @@ impl Journal {
     }
 
     fn summary(&self) -> Vec<Entry> {
-        let mut entries = vec![Entry::Header(self.last_boot)];
-        for (place, known) in [(Place::Part, &self.part), (Place::Rival, &self.rival)] {
-            let Some(claim) = known.claim else { continue };
-            entries.push(Entry::Claim(place, Claim { held: known.flushed, flushed: true, ..claim }));
-            entries.push(Entry::Claim(place, Claim { flushed: claim.flushed && claim.held == known.flushed, ..claim }));
-            entries.extend(known.proof.clone().map(|p| Entry::Proof(place, Proof { first: 0, ..p })));
-        }
+        let mut entries = vec![Entry::Header(self.last_boot, self.part_length())];
+        entries.extend(self.part.summary(Place::Part));
+        entries.extend(self.rival.summary(Place::Rival));
         entries
     }
 }
 
-impl Known {
-    fn claim(&mut self, claim: Claim) {
-        self.flushed = if claim.flushed { claim.held } else { self.flushed.min(claim.held) };
-        // What was cut off may have come back otherwise.
-        self.proof.take_if(|p| p.sums.length > claim.held || p.inode != claim.inode);
-        self.claim = Some(claim);
-    }
-
-    fn proof(&mut self, mut proof: Proof) {
-        let first = proof.first as usize;
-        let told = self.proof.take().filter(|p| p.inode == proof.inode && p.sums.block == proof.sums.block);
-        let whole: Vec<u32> = told.map(|p| p.sums.whole).unwrap_or_default();
-        let Some(kept) = whole.get(..first) else { return };
-        proof.sums.whole.splice(..0, kept.iter().copied());
-        self.proof = Some(Proof { first: 0, ..proof });
-    }
+fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {
+    let mut bytes = Vec::new();
+    file.take(ABSURD).read_to_end(&mut bytes).map_err(on("read", path))?;
+    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::part::record::Claim;
     use crate::core::digest::Algorithm;
     use crate::io::part::sums::Sums;
 
@@ -305,27 +330,5 @@ mod tests {
         assert_eq!(again.part.flushed, 5999 << 24);
         assert_eq!(again.part.proof.clone().map(Snapshot::from), Some(snapshot(3000)));
         assert_eq!(std::fs::read_dir(dir.path()).expect("the folder").count(), 1);
-    }
-
-    #[test]
-    fn a_cut_takes_back_what_was_said_beyond_it() {
-        let mut known = Known::default();
-        known.claim(Claim { held: 100, flushed: true, inode: 1 });
-        known.claim(Claim { held: 120, flushed: false, inode: 1 });
-        assert_eq!(known.flushed, 100);
-        let sums = Sums { length: 90, ..Sums::default() };
-        known.proof(Proof { inode: 1, first: 0, sums, states: vec![] });
-        known.claim(Claim { held: 90, flushed: false, inode: 1 });
-        assert!(known.proof.is_some());
-        known.claim(Claim { held: 89, flushed: false, inode: 1 });
-        assert_eq!((known.flushed, known.proof), (89, None));
-    }
-
-    #[test]
-    fn a_proof_whose_beginning_is_missing_is_not_believed() {
-        let mut known = Known::default();
-        let sums = Sums { length: 3 << 24, whole: vec![1], ..Sums::default() };
-        known.proof(Proof { inode: 1, first: 2, sums, states: vec![] });
-        assert_eq!(known.proof, None);
     }
 }

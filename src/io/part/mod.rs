@@ -2,26 +2,37 @@
 //!
 //! A [`PartStore`] owns three files beside the target: the part file, a second one for a newer version of the file (the
 //! rival), and their journal. It is used by the thread that runs the session, and every call may wait for the disk.
-//! It decides nothing about versions or servers; it promises that what it calls held is what was written, in order and
-//! without a gap, and that after a crash it calls no more held than is there.
+//! It decides nothing about versions or servers; it promises that what it calls held is what was written, and that after
+//! a crash it calls no more held than is there. The part may have gaps: several connections write into it, each at its
+//! own place.
 //!
 //! | file | about |
 //! |---|---|
 //! | `open`, `take`, `names`, `boot` | which files are ours, and how much of them counts |
-//! | `draft`, `gather`, `room` | bytes in and out of one file |
-//! | `digests`, `sums`, `run`, `hasher` | digests while bytes flow |
-//! | `record`, `journal`, `flush` | what is remembered, and when |
+//! | `intake`, `gather`, `islands`, `gaps` | bytes on their way in, at the end of the file and beyond |
+//! | `draft`, `compare`, `room` | one file |
+//! | `digests`, `sums`, `run`, `hasher`, `lagging` | digests while bytes flow |
+//! | `record`, `known`, `journal`, `beat`, `flush` | what is remembered, and when |
 //! | `versions`, `ending`, `publish`, `witness` | cutting, replacing, finishing |
+//! | `inspect`, `whole` | questions about files at rest |
 
+mod beat;
 mod boot;
+mod compare;
 mod digests;
 mod draft;
 mod ending;
 mod fault;
 mod flush;
+mod gaps;
 mod gather;
 mod hasher;
+mod inspect;
+mod intake;
+mod islands;
 mod journal;
+mod known;
+mod lagging;
 mod names;
 mod open;
 mod publish;
@@ -36,36 +47,24 @@ mod versions;
 mod whole;
 mod witness;
 
+pub use boot::Boot;
+pub use compare::Compare;
+pub use inspect::{Inspection, JournalState, PartState, inspect, repair};
+pub use publish::{Clobber, Publish};
 pub use whole::{adopt_equal, file_names, has_digests, holder};
 pub use witness::{is_witnessed, tidy};
 
 use std::path::Path;
 
-use bytes::Bytes;
-
 use crate::core::digest::Algorithm;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
-use crate::core::range::{ByteRange, Length, Offset};
-use crate::core::time::{Delay, Mono};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 
-pub use boot::Boot;
-pub use draft::Compare;
-pub use publish::{Clobber, Publish};
-
+use beat::Beat;
 use draft::Draft;
-use flush::{Begun, Checkpoint, Flusher, SharedJournal, lock};
-use gather::STRIDE;
-use hasher::Hasher;
+use flush::{Flusher, SharedJournal};
 use names::Names;
-use run::Run;
-
-/// A checkpoint is due after so many new bytes: 64 MiB.
-const CHECKPOINT_BYTES: u64 = 64 << 20;
-/// A checkpoint is due after so long, if there are new bytes.
-const CHECKPOINT_TIME: Delay = Delay::from_secs(5);
-/// Bytes wait so long at most before they are written out.
-const GATHER_TIME: Delay = Delay::from_millis(250);
 
 /// What a download wants of its files.
 #[derive(Clone, Debug)]
@@ -94,9 +93,12 @@ pub enum SyncMode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BlockSums {
     /// Where digests run: the sums vouch for their state in a later session, and cost next to nothing beside them.
-    #[default]
     WithDigests,
-    /// Always.
+    /// Beside digests; where none run, at times: by reading back what came in the last 5 s or more, and when a session
+    /// ends with the file still incomplete.
+    #[default]
+    AtTimes,
+    /// Always, with every byte.
     Always,
 }
 
@@ -114,6 +116,8 @@ pub struct Opened {
     pub store: PartStore,
     /// Bytes held in the part file.
     pub part_held: Length,
+    /// Everything held in the part file, what lies beyond gaps included.
+    pub part_segments: RangeSet,
     /// Bytes held in the rival, where there is one.
     pub rival_held: Option<Length>,
     /// Is the part what the record knows as the rival?
@@ -145,12 +149,8 @@ pub struct PartStore {
     /// The journal is marked with this boot, so that the files' lengths count after a kill.
     marked: Marked,
     flusher: Flusher,
-    /// Bytes written out since the last checkpoint.
-    fresh: u64,
-    /// When the last checkpoint began, or the first tick came.
-    checkpoint_at: Option<Mono>,
-    /// Since when bytes wait, as far as ticks tell.
-    waiting_since: Option<Mono>,
+    /// What has been done lately, and what is due.
+    beat: Beat,
 }
 
 /// Is the journal marked with this boot?
@@ -161,7 +161,7 @@ enum Marked {
 }
 
 impl PartStore {
-    /// Bytes held, those included that still wait to be written out. A rival that does not exist holds none.
+    /// Bytes held from the first one on without a gap, those included that still wait to be written out. A rival that does not exist holds none.
     pub fn held(&self, place: Place) -> Length {
         Length(self.draft(place).map_or(0, Draft::held))
     }
@@ -174,38 +174,13 @@ impl PartStore {
         self.draft_mut(place)?.reserve(total.0)
     }
 
-    /// Takes the bytes that follow what is held. They are written in strides of 1 MiB, at the latest by the first
-    /// [`PartStore::tick`] after 250 ms.
-    ///
-    /// # Errors
-    /// [`LocalFault::DiskFull`] and [`LocalFault::Io`]; [`PartStore::held`] then tells how far the file goes.
-    pub fn write(&mut self, place: Place, at: Offset, bytes: Bytes) -> Result<(), LocalFault> {
-        let draft = self.draft_mut(place)?;
-        if at.0 != draft.held() {
-            let detail = format!("offset {at} does not follow the {} bytes held; please report this", draft.held());
-            return Err(LocalFault::Io { doing: "write", path: draft.path.display().to_string(), detail });
-        }
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let draft = self.draft_mut(place)?;
-            rest = draft.gather.take(rest);
-            if draft.gather.is_full() {
-                self.write_out(place)?;
-            }
-        }
-        Ok(())
+    /// Everything held in the part, with what lies beyond gaps and what still waits to be written out.
+    pub fn segments(&self) -> RangeSet {
+        self.part.segments()
     }
 
-    /// Writes out what waits; gives what is held.
-    ///
-    /// # Errors
-    /// As [`PartStore::write`].
-    pub fn settle(&mut self, place: Place) -> Result<Length, LocalFault> {
-        self.write_out(place)?;
-        Ok(self.held(place))
-    }
-
-    /// Compares `bytes` with those held from `at` on. Where fewer are held, the first one missing counts as different.
+    /// Compares `bytes` with those held from `at` on, wherever that is. Where fewer are held before the next gap, the first
+    /// one missing counts as different.
     ///
     /// # Errors
     /// [`LocalFault::Io`] where the file cannot be read.
@@ -213,7 +188,7 @@ impl PartStore {
         self.settled(place, at.0.saturating_add(bytes.len() as u64))?.compare(at.0, bytes)
     }
 
-    /// Can this range prove anything? A block of one byte repeated is equal in too many files, and an empty one in all.
+    /// Can this range prove anything? What is held of it before the next gap counts. A block of one byte repeated is equal in too many files, and an empty one in all.
     ///
     /// # Errors
     /// As [`PartStore::compare`].
@@ -221,7 +196,8 @@ impl PartStore {
         self.settled(place, range.end.0)?.is_informative(range)
     }
 
-    /// The nearest block that can prove something, walking back from `before` in steps of `block`, 1024 steps at most.
+    /// The nearest block that can prove something, walking back from `before` in steps of `block`, 1024 steps at most. It
+    /// lies in the last range held that begins before `before`.
     ///
     /// # Errors
     /// As [`PartStore::compare`].
@@ -232,114 +208,6 @@ impl PartStore {
         block: Length,
     ) -> Result<Option<ByteRange>, LocalFault> {
         self.settled(place, before.0)?.nearest_informative(before, block)
-    }
-
-    /// To be called often while bytes flow: writes out what has waited for 250 ms, and begins a checkpoint after 64 MiB
-    /// or 5 s of new data (`true`). The flushing goes on beside.
-    ///
-    /// # Errors
-    /// As [`PartStore::write`]; also what an earlier checkpoint met.
-    pub fn tick(&mut self, now: Mono) -> Result<bool, LocalFault> {
-        self.flusher.reap()?;
-        self.write_out_late(now)?;
-        if !self.is_checkpoint_due(now) {
-            return Ok(false);
-        }
-        let checkpoint = self.prepare_checkpoint()?;
-        let begun = self.flusher.start(checkpoint);
-        self.checkpoint_at = Some(now);
-        Ok(begun == Begun::Yes)
-    }
-
-    /// Writes out, flushes and records everything held, and waits for that.
-    ///
-    /// # Errors
-    /// As [`PartStore::tick`].
-    pub fn checkpoint(&mut self) -> Result<(), LocalFault> {
-        // Even where an earlier checkpoint failed, this one says what it can.
-        let earlier = self.flusher.wait();
-        self.prepare_checkpoint()?.run()?;
-        earlier
-    }
-
-    /// Ends the session: nothing held is lost. Files that hold nothing are removed.
-    ///
-    /// # Errors
-    /// As [`PartStore::tick`].
-    pub fn close(mut self) -> Result<(), LocalFault> {
-        if self.part.held() == 0 && self.rival.is_none() {
-            return self.discard();
-        }
-        let settled = self.settle_all();
-        for draft in std::iter::once(&mut self.part).chain(&mut self.rival) {
-            // So that the journal tells how far the digests have really come.
-            draft.hasher.as_mut().map(Hasher::come_home);
-        }
-        self.checkpoint().and(settled)
-    }
-
-    fn write_out(&mut self, place: Place) -> Result<(), LocalFault> {
-        let draft = self.draft_mut(place)?;
-        // A small file that is here at once needs no journal: should we be killed meanwhile, it is fetched again.
-        if draft.gather.end() >= STRIDE {
-            self.mark_journal()?;
-        }
-        let written = self.draft_mut(place)?.settle();
-        self.waiting_since = None;
-        self.fresh += written?;
-        Ok(())
-    }
-
-    fn write_out_late(&mut self, now: Mono) -> Result<(), LocalFault> {
-        if self.part.gather.is_empty() && self.rival.as_ref().is_none_or(|r| r.gather.is_empty()) {
-            return Ok(());
-        }
-        let since = *self.waiting_since.get_or_insert(now);
-        if now.since(since) < GATHER_TIME {
-            return Ok(());
-        }
-        self.mark_journal()?;
-        self.settle_all()
-    }
-
-    fn is_checkpoint_due(&mut self, now: Mono) -> bool {
-        let last = *self.checkpoint_at.get_or_insert(now);
-        let late = self.fresh > 0 && now.since(last) >= CHECKPOINT_TIME;
-        !self.flusher.is_busy() && (late || self.fresh >= CHECKPOINT_BYTES)
-    }
-
-    fn prepare_checkpoint(&mut self) -> Result<Checkpoint, LocalFault> {
-        self.mark_journal()?;
-        self.settle_all()?;
-        let mut checkpoint = Checkpoint::new(&self.journal, self.spec.sync);
-        checkpoint.add(Place::Part, &mut self.part);
-        if let Some(rival) = &mut self.rival {
-            checkpoint.add(Place::Rival, rival);
-        }
-        self.fresh = 0;
-        Ok(checkpoint)
-    }
-
-    fn settle_all(&mut self) -> Result<(), LocalFault> {
-        let part = self.write_out(Place::Part);
-        let rival = if self.rival.is_some() { self.write_out(Place::Rival) } else { Ok(()) };
-        part.and(rival)
-    }
-
-    fn mark_journal(&mut self) -> Result<(), LocalFault> {
-        if self.marked == Marked::No {
-            lock(&self.journal).begin()?;
-            self.marked = Marked::Yes;
-        }
-        Ok(())
-    }
-
-    /// A draft with everything before `end` written out.
-    fn settled(&mut self, place: Place, end: u64) -> Result<&Draft, LocalFault> {
-        if end > self.draft_mut(place)?.gather.written() {
-            self.write_out(place)?;
-        }
-        self.draft_mut(place).map(|d| &*d)
     }
 
     const fn draft(&self, place: Place) -> Option<&Draft> {
@@ -356,10 +224,13 @@ impl PartStore {
         }
     }
 
-    /// Digests from the start of a draft, where any are wanted.
-    fn new_run(spec: &Spec, draft: &Draft) -> Option<Run> {
-        let wanted = !spec.algorithms.is_empty() || spec.sums == BlockSums::Always;
-        wanted.then(|| Run::new(draft.file.clone(), draft.path.clone(), spec.algorithms.clone()))
+    /// A draft with everything before `end` written out.
+    fn settled(&mut self, place: Place, end: u64) -> Result<&Draft, LocalFault> {
+        let draft = self.draft_mut(place)?;
+        if end > draft.gather.written() && draft.waits() {
+            self.write_out(place)?;
+        }
+        self.draft_mut(place).map(|d| &*d)
     }
 }
 

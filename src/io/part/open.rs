@@ -10,15 +10,16 @@ use std::sync::{Arc, Mutex};
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::file_xfer::dossier::{Dossier, Draft as DraftRecord};
-use crate::core::range::Length;
+use crate::core::range::{Length, RangeSet};
 use crate::io::durable;
-use crate::io::part::draft::Draft;
+use crate::io::part::beat::Beat;
+use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::fault::unlink;
 use crate::io::part::flush::Flusher;
-use crate::io::part::hasher::Hasher;
 use crate::io::part::journal::Journal;
+use crate::io::part::known::{Lasting, before, head};
 use crate::io::part::names::Names;
-use crate::io::part::record::{Claim, Entry};
+use crate::io::part::record::{Claim, Entry, Segments};
 use crate::io::part::take::{Standing, Taken, look, take};
 use crate::io::part::versions::begun;
 use crate::io::part::{Marked, Opened, PartStore, Promoted, Spec, SyncMode, witness};
@@ -51,12 +52,11 @@ impl PartStore {
             journal: Arc::new(Mutex::new(journal)),
             marked,
             flusher: Flusher::default(),
-            fresh: 0,
-            checkpoint_at: None,
-            waiting_since: None,
+            beat: Beat::new(),
         };
         let (part_held, rival_held) = (Length(store.part.held()), store.rival.as_ref().map(|r| Length(r.held())));
-        Ok(Opened { store, part_held, rival_held, promoted, remarks })
+        let part_segments = store.segments();
+        Ok(Opened { store, part_held, part_segments, rival_held, promoted, remarks })
     }
 
     /// Removes the files of a download that does not run: nothing of it is wanted any more.
@@ -115,44 +115,58 @@ fn adopt(
     remarks: &mut Vec<String>,
 ) -> Result<Draft, LocalFault> {
     let held = trusted(taken.length, record, journal, place);
-    remarks.extend(shortfall(taken.length, held, record, path));
-    let proof = journal.known(place).proof.clone().filter(|p| p.inode == taken.inode && p.sums.length <= held);
-    if journal.known(place).flushed > held {
-        // First the word, then the deed: what is written in place of what is cut off has not been flushed.
+    remarks.extend(shortfall(taken.length, &held, record, journal, place, path));
+    let known = journal.known(place);
+    let (proof, gaps) = (known.proof.clone(), if known.segments.is_some() { Gaps::Told } else { Gaps::No });
+    // First the word, then the deed: what is written in place of what is cut off has not been flushed.
+    if let Some(segments) = &known.segments {
+        if segments.written != held {
+            let told = Segments { held: held.clone(), flushed: false, inode: taken.inode };
+            journal.correct(&[Entry::Segments(place, told)])?;
+        }
+    } else if known.flushed > held.head().0 {
+        let held = held.head().0;
         journal.correct(&[Entry::Claim(place, Claim { held, flushed: false, inode: taken.inode })])?;
     }
-    let mut draft = Draft::new(taken, path.to_owned(), held)?;
-    if let Some(run) = PartStore::new_run(spec, &draft) {
-        let run = match proof {
-            Some(proof) => run.resume(proof.into()),
-            None => run,
-        };
-        draft.hasher = Some(Hasher::new(run));
-    }
+    let mut draft = Draft::new(taken, path.to_owned(), &held, gaps)?;
+    draft.begin_digests(spec, proof);
     Ok(draft)
 }
 
-/// How many bytes of a file of `length` count.
-fn trusted(length: u64, record: &DraftRecord, journal: &Journal, place: Place) -> u64 {
-    let survived = if !journal.exists() {
-        0
-    } else if journal.same_boot() {
-        length
-    } else {
-        journal.known(place).flushed.min(length)
+/// Which bytes of a file of `length` count.
+pub(super) fn trusted(length: u64, record: &DraftRecord, journal: &Journal, place: Place) -> RangeSet {
+    let known = journal.known(place);
+    let survived = match (journal.exists(), journal.same_boot()) {
+        (false, _) => RangeSet::new(),
+        (true, true) if known.segments.is_none() => head(length),
+        (true, true) => known.claimed(Lasting::ThisBoot),
+        (true, false) => known.claimed(Lasting::AnyBoot),
     };
-    record.total.map_or(survived, |total| survived.min(total.0))
+    before(survived, record.total.map_or(length, |total| length.min(total.0)))
 }
 
 /// What to say where less is held than the record or the file would make believe.
-fn shortfall(length: u64, held: u64, record: &DraftRecord, path: &Path) -> Option<String> {
+fn shortfall(
+    length: u64,
+    held: &RangeSet,
+    record: &DraftRecord,
+    journal: &Journal,
+    place: Place,
+    path: &Path,
+) -> Option<String> {
     let path = path.display();
-    if held < length && record.total.is_none_or(|total| held < total.0) {
+    let there = match &journal.known(place).segments {
+        // The length says nothing.
+        Some(segments) => segments.written.length().0,
+        None => length,
+    };
+    let survived = held.length().0;
+    if survived < there && record.total.is_none_or(|total| survived < total.0) {
         return Some(format!(
-            "of the {length} bytes in {path}, {held} are known to have survived; the rest is fetched again"
+            "of the {there} bytes in {path}, {survived} are known to have survived; the rest is fetched again"
         ));
     }
-    let recorded = record.held.0;
+    let (held, recorded) = (held.head().0, record.held.0);
     (held < recorded)
         .then(|| format!("{path} holds {held} bytes of the {recorded} recorded; the rest is fetched again"))
 }
@@ -175,7 +189,7 @@ fn after_promotion(
     if look(&names.rival)?.is_some() {
         return Ok((dossier, Promoted::No));
     }
-    let inode = |place| journal.known(place).claim.map(|claim| claim.inode);
+    let inode = |place| journal.known(place).inode();
     if inode(Place::Rival) == Some(taken.inode) && inode(Place::Part) != Some(taken.inode) {
         durable::sync_dir(names.folder())?;
         let flushed = journal.known(Place::Rival).flushed;
@@ -194,7 +208,7 @@ fn discard_stale(names: &Names, dossier: &Dossier, journal: &mut Journal) -> Res
     if dossier.rival.is_none() || look(&names.rival)?.is_none() {
         return journal.remove_for_good();
     }
-    if journal.known(Place::Part).claim.is_some_and(|claim| claim.held > 0) {
+    if journal.known(Place::Part).holds_something() {
         return journal.correct(&begun(Place::Part, 0, SyncMode::None, 0));
     }
     Ok(())

@@ -4,26 +4,51 @@
 
 use crate::core::digest::Algorithm;
 use crate::core::file_xfer::Place;
+use crate::core::range::{ByteRange, Offset, RangeSet};
 use crate::io::part::boot::Boot;
 use crate::io::part::digests::ByAlgorithm;
 use crate::io::part::sums::Sums;
 
-/// First in every header; the last two characters are the version of the format, digest states included.
+/// First in a header; the last two characters are the version of the format, digest states included.
 const MAGIC: &[u8; 10] = b"persxfer01";
-/// The longest body: 4096 sums and a few digest states are far below it.
-const MOST_BODY: usize = 64 << 10;
+/// First in the header of a journal whose part file has gaps: who knows the first version only must not go by lengths.
+const MAGIC_GAPS: &[u8; 10] = b"persxfer02";
+/// The longest body: 4097 segments. 4096 sums and a few digest states are far below it.
+const MOST_BODY: usize = 128 << 10;
 /// Length and sum.
 const FRAME: usize = 8;
 
 /// One record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// A process took up the files, in this boot.
-    Header(Boot),
-    /// So many bytes are held.
+    /// A process took up the files, in this boot; and what the part file's length is worth until a claim says otherwise.
+    Header(Boot, PartLength),
+    /// So many bytes are held, from the first one on, and the file has no gaps.
     Claim(Place, Claim),
+    /// These ranges are held, and nothing else, however long the file is.
+    Segments(Place, Segments),
     /// What the bytes held are, and how far their digests have come.
     Proof(Place, Proof),
+}
+
+/// What the length of the part file tells of the bytes held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartLength {
+    /// After a kill, it is what is held.
+    Counts,
+    /// Nothing: the file has gaps.
+    HasGaps,
+}
+
+/// Which ranges of a draft are held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Segments {
+    /// The ranges.
+    pub(super) held: RangeSet,
+    /// They were flushed before this was written.
+    pub(super) flushed: bool,
+    /// Inode of the file.
+    pub(super) inode: u64,
 }
 
 /// How many bytes of a draft are held.
@@ -55,11 +80,15 @@ impl Entry {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = vec![0; FRAME];
         match self {
-            Self::Header(boot) => encode_header(&mut out, *boot),
+            Self::Header(boot, length) => encode_header(&mut out, *boot, *length),
             Self::Claim(place, claim) => {
                 out.extend([b'C', place_code(*place), u8::from(claim.flushed)]);
                 out.extend(claim.held.to_le_bytes());
                 out.extend(claim.inode.to_le_bytes());
+            }
+            Self::Segments(place, segments) => {
+                out.extend([b'S', place_code(*place), u8::from(segments.flushed)]);
+                segments.encode(&mut out);
             }
             Self::Proof(place, proof) => {
                 out.extend([b'P', place_code(*place)]);
@@ -77,8 +106,9 @@ impl Entry {
     fn decode(body: &[u8]) -> Option<Self> {
         let mut r = Reader(body);
         match r.byte()? {
-            b'H' => r.boot().map(Self::Header),
+            b'H' => r.header(),
             b'C' => Some(Self::Claim(r.place()?, r.claim()?)),
+            b'S' => Some(Self::Segments(r.place()?, r.segments()?)),
             b'P' => Some(Self::Proof(r.place()?, r.proof()?)),
             _ => None,
         }
@@ -91,7 +121,7 @@ pub(super) fn read_all(bytes: &[u8]) -> (Vec<Entry>, u64) {
     let (mut entries, mut good) = (Vec::new(), 0);
     while let Some(entry) = r.entry() {
         // The file must begin with a header, or it is not ours to read.
-        if entries.is_empty() && !matches!(entry, Entry::Header(_)) {
+        if entries.is_empty() && !matches!(entry, Entry::Header(..)) {
             break;
         }
         entries.push(entry);
@@ -100,9 +130,12 @@ pub(super) fn read_all(bytes: &[u8]) -> (Vec<Entry>, u64) {
     (entries, good)
 }
 
-fn encode_header(out: &mut Vec<u8>, boot: Boot) {
+fn encode_header(out: &mut Vec<u8>, boot: Boot, length: PartLength) {
     out.push(b'H');
-    out.extend(MAGIC);
+    out.extend(match length {
+        PartLength::Counts => MAGIC,
+        PartLength::HasGaps => MAGIC_GAPS,
+    });
     match boot {
         Boot::Id(id) => {
             out.push(1);
@@ -112,7 +145,25 @@ fn encode_header(out: &mut Vec<u8>, boot: Boot) {
     }
 }
 
+impl Segments {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend(self.inode.to_le_bytes());
+        // At most 4097.
+        out.extend((self.held.iter().len() as u32).to_le_bytes());
+        out.extend(self.held.iter().flat_map(|r| [r.start.0.to_le_bytes(), r.end.0.to_le_bytes()]).flatten());
+    }
+}
+
 impl Proof {
+    /// What is left of it when everything from `to` on is gone: whole blocks, and no digest state.
+    pub(super) fn cut(mut self, to: u64) -> Option<Self> {
+        if self.sums.length > to {
+            self.sums.cut(to);
+            self.states.clear();
+        }
+        (self.sums.length > 0).then_some(self)
+    }
+
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend(self.inode.to_le_bytes());
         out.extend(self.sums.length.to_le_bytes());
@@ -169,18 +220,28 @@ impl<'a> Reader<'a> {
         Entry::decode(body)
     }
 
-    fn boot(&mut self) -> Option<Boot> {
-        if self.take(MAGIC.len())? != MAGIC {
-            return None;
-        }
-        match self.byte()? {
-            0 => Some(Boot::Unknown),
-            _ => self.array().map(Boot::Id),
-        }
+    fn header(&mut self) -> Option<Entry> {
+        let length = match self.take(MAGIC.len())? {
+            magic if magic == MAGIC => PartLength::Counts,
+            magic if magic == MAGIC_GAPS => PartLength::HasGaps,
+            _ => return None,
+        };
+        let boot = match self.byte()? {
+            0 => Boot::Unknown,
+            _ => Boot::Id(self.array()?),
+        };
+        Some(Entry::Header(boot, length))
     }
 
     fn claim(&mut self) -> Option<Claim> {
         Some(Claim { flushed: self.byte()? == 1, held: self.u64()?, inode: self.u64()? })
+    }
+
+    fn segments(&mut self) -> Option<Segments> {
+        let (flushed, inode, count) = (self.byte()? == 1, self.u64()?, self.u32()?);
+        let range = |r: &mut Self| Some(ByteRange::new(Offset(r.u64()?), Offset(r.u64()?)));
+        let held = (0..count).map(|_| range(self)).collect::<Option<_>>()?;
+        Some(Segments { held, flushed, inode })
     }
 
     fn proof(&mut self) -> Option<Proof> {
@@ -236,12 +297,16 @@ mod tests {
 
     fn entries() -> Vec<Entry> {
         let sums = Sums { block: 16 << 20, whole: vec![1, 2, 3], tail: 4, length: (48 << 20) + 5 };
+        let range = |start, end| ByteRange::new(Offset(start), Offset(end));
+        let held = [range(0, 5), range(9, u64::MAX)].into_iter().collect();
         let states = vec![(Algorithm::Sha256, vec![7; 41]), (Algorithm::Crc32c, vec![1, 2, 3, 4])];
         vec![
-            Entry::Header(Boot::Id([9; 16])),
+            Entry::Header(Boot::Id([9; 16]), PartLength::Counts),
             Entry::Claim(Place::Part, Claim { held: 77, flushed: true, inode: 5 }),
             Entry::Proof(Place::Rival, Proof { inode: 6, first: 2, sums, states }),
-            Entry::Header(Boot::Unknown),
+            Entry::Header(Boot::Unknown, PartLength::HasGaps),
+            Entry::Segments(Place::Part, Segments { held, flushed: true, inode: 7 }),
+            Entry::Segments(Place::Part, Segments { held: RangeSet::new(), flushed: false, inode: 7 }),
         ]
     }
 

@@ -25,8 +25,18 @@ pub(super) enum Ahead {
     Nothing,
 }
 
-/// Makes sure that a file which holds `held` bytes can grow to `total`.
-pub(super) fn reserve(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
+/// What a file holds so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extent {
+    /// Bytes from its start, without a gap.
+    pub(super) held: u64,
+    /// Where it ends.
+    pub(super) end: u64,
+}
+
+/// Makes sure that a file can grow to `total`, and its gaps be filled.
+pub(super) fn reserve(file: &File, path: &Path, has: Extent, total: u64) -> Result<Ahead, LocalFault> {
+    let held = has.held;
     let allocated = file.metadata().map_err(on("examine", path))?.blocks().saturating_mul(SECTOR);
     let needed = total.saturating_sub(allocated.max(held));
     if needed == 0 {
@@ -36,7 +46,7 @@ pub(super) fn reserve(file: &File, path: &Path, held: u64, total: u64) -> Result
         Some(free) if free < needed => Err(too_little(path, needed, free)),
         // Less than one write: nothing to gain.
         _ if needed < STRIDE => Ok(Ahead::Nothing),
-        _ => allocate(file, path, held, total),
+        _ => allocate(file, path, has, total),
     }
 }
 
@@ -47,17 +57,18 @@ fn free(file: &File) -> Option<u64> {
 }
 
 #[cfg(target_os = "linux")]
-fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, LocalFault> {
+fn allocate(file: &File, path: &Path, has: Extent, total: u64) -> Result<Ahead, LocalFault> {
     use rustix::io::Errno;
     if is_memory(file) {
         return Ok(Ahead::Nothing);
     }
-    match effects::allocate(file, held, total.saturating_sub(held)) {
+    let needed = total.saturating_sub(has.held);
+    match effects::allocate(file, has.held, needed) {
         Ok(()) => Ok(Ahead::Taken),
         Err(e @ (Errno::NOSPC | Errno::DQUOT)) => {
             // Half of it may have been taken.
-            let _ = effects::set_length(file, held);
-            Err(write_fault(path, total.saturating_sub(held), &e.into()))
+            let _ = effects::set_length(file, has.end);
+            Err(write_fault(path, needed, &e.into()))
         }
         Err(e @ Errno::FBIG) => Err(on("reserve room for", path)(e.into())),
         Err(_) => Ok(Ahead::Nothing),
@@ -65,7 +76,7 @@ fn allocate(file: &File, path: &Path, held: u64, total: u64) -> Result<Ahead, Lo
 }
 
 #[cfg(not(target_os = "linux"))]
-fn allocate(_: &File, _: &Path, _: u64, _: u64) -> Result<Ahead, LocalFault> {
+fn allocate(_: &File, _: &Path, _: Extent, _: u64) -> Result<Ahead, LocalFault> {
     Ok(Ahead::Nothing)
 }
 
@@ -91,10 +102,12 @@ fn too_little(path: &Path, needed: u64, free: u64) -> LocalFault {
 mod tests {
     use super::*;
 
+    const NOTHING: Extent = Extent { held: 0, end: 0 };
+
     #[test]
     fn room_is_taken_without_making_the_file_longer() {
         let file = tempfile::tempfile().expect("a file");
-        let ahead = reserve(&file, Path::new("x"), 0, 1 << 20).expect("a mebibyte");
+        let ahead = reserve(&file, Path::new("x"), NOTHING, 1 << 20).expect("a mebibyte");
         let meta = file.metadata().expect("metadata");
         assert_eq!(meta.len(), 0);
         assert_eq!(ahead == Ahead::Taken, meta.blocks() > 0);
@@ -103,7 +116,7 @@ mod tests {
     #[test]
     fn what_cannot_fit_is_told_before_a_byte_moves() {
         let file = tempfile::tempfile().expect("a file");
-        let fault = reserve(&file, Path::new("huge.iso"), 0, 1 << 60).expect_err("an exbibyte");
+        let fault = reserve(&file, Path::new("huge.iso"), NOTHING, 1 << 60).expect_err("an exbibyte");
         let LocalFault::DiskFull { path, detail } = fault else { panic!("{fault}") };
         assert_eq!(path, "huge.iso");
         assert!(detail.starts_with("1.0 EiB more are needed, "), "{detail}");

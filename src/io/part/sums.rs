@@ -40,6 +40,17 @@ impl Sums {
         }
     }
 
+    /// Goes back to the last whole block that ends at or before `to`, if it has come further.
+    pub(super) fn cut(&mut self, to: u64) {
+        if self.length <= to {
+            return;
+        }
+        // At most 4096 blocks.
+        self.whole.truncate((to / self.block) as usize);
+        self.length = self.whole.len() as u64 * self.block;
+        self.tail = 0;
+    }
+
     fn close_block(&mut self) {
         self.whole.push(std::mem::take(&mut self.tail));
         if self.whole.len() > MOST_BLOCKS {
@@ -80,6 +91,19 @@ mod tests {
             assert_eq!(sums.whole[i], crc32c::crc32c(chunk));
         }
         assert_eq!(sums.tail, crc32c::crc32c(&bytes[sums.whole.len() * 4..]));
+    }
+
+    #[test]
+    fn a_cut_leaves_the_whole_blocks_before_it() {
+        let (mut sums, mut before) = (small(4), small(4));
+        sums.update(b"abcdefghij");
+        before.update(b"abcd");
+        sums.cut(10);
+        assert_eq!((sums.length, sums.whole.len()), (10, 2));
+        sums.cut(7);
+        assert_eq!(sums, before);
+        sums.cut(3);
+        assert_eq!(sums, small(4));
     }
 
     proptest! {

@@ -7,36 +7,41 @@ use std::io::{self, Seek as _};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
-use crate::core::range::Length;
+use crate::core::range::{Length, RangeSet};
 use crate::io::durable::{self, Clobber};
 use crate::io::effects;
-use crate::io::part::draft::Draft;
+use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::fault::{on, unlink, write_fault};
 use crate::io::part::flush::lock;
-use crate::io::part::hasher::Hasher;
-use crate::io::part::record::{Claim, Entry};
+use crate::io::part::known::{before, head};
+use crate::io::part::record::{Claim, Entry, Segments};
 use crate::io::part::take::{Standing, Taken, take};
 use crate::io::part::{PartStore, SyncMode, witness};
 
 impl PartStore {
-    /// Cuts a draft to its first `to` bytes; one that holds no more stays as it is.
+    /// Cuts a draft to its first `to` bytes; what is held of the part beyond gaps goes as well. One that holds no more
+    /// stays as it is.
     ///
     /// # Errors
     /// [`LocalFault::Io`].
     pub fn cut(&mut self, place: Place, to: Length) -> Result<(), LocalFault> {
         self.settle(place)?;
-        if self.held(place) <= to {
-            return Ok(());
+        match place {
+            Place::Part => self.retain(before(self.part.written(), to.0)),
+            Place::Rival if self.held(place) <= to => Ok(()),
+            Place::Rival => self.cut_rival(to),
         }
+    }
+
+    fn cut_rival(&mut self, to: Length) -> Result<(), LocalFault> {
         // First the word, then the deed: a file longer than the journal says is harmless, the other way round is not.
-        let inode = self.draft_mut(place)?.inode;
-        self.record(&[Entry::Claim(place, Claim { held: to.0, flushed: false, inode })])?;
-        let spec = self.spec.clone();
-        let draft = self.draft_mut(place)?;
+        let inode = self.draft_mut(Place::Rival)?.inode;
+        self.record(&[Entry::Claim(Place::Rival, Claim { held: to.0, flushed: false, inode })])?;
+        let draft = self.draft_mut(Place::Rival)?;
+        // It reads the file.
         draft.hasher = None;
-        draft.cut(to.0)?;
-        draft.hasher = Self::new_run(&spec, draft).map(Hasher::new);
-        Ok(())
+        draft.keep(&head(to.0))?;
+        self.begin_digests(Place::Rival)
     }
 
     /// Begins the rival, in place of an older one, with a copy of the part's first `at` bytes (all, where it holds fewer).
@@ -56,8 +61,8 @@ impl PartStore {
             unlink(&path)?;
             return Err(write_fault(&path, at.0, &e));
         }
-        let mut rival = Draft::new(Taken { length: at.0, ..taken }, path, at.0)?;
-        rival.hasher = Self::new_run(&self.spec, &rival).map(Hasher::new);
+        let mut rival = Draft::new(Taken { length: at.0, ..taken }, path, &head(at.0), Gaps::No)?;
+        rival.begin_digests(&self.spec, None);
         // Else a loss of power could bring back an older rival under the name of which this one's bytes are claimed.
         lock(&self.journal).names_changed();
         self.record(&begun(Place::Rival, at.0, SyncMode::None, rival.inode))?;
@@ -82,12 +87,19 @@ impl PartStore {
         if sync == SyncMode::Full {
             // Flushed whole, so that even what the journal says of the old part is true of the new one until it says more.
             effects::sync_data(&rival.file).map_err(on("flush", &rival.path))?;
-        } else {
+        } else if self.part.gaps == Gaps::No {
             self.record(&words)?;
+        } else {
+            // Not the words yet: by them the length of the old part would count, should we be killed before the new one is in
+            // its place. That nothing of it was flushed is true of both.
+            let nothing = Segments { held: RangeSet::new(), flushed: true, inode: self.part.inode };
+            self.record(&[Entry::Segments(Place::Part, nothing)])?;
         }
         durable::publish(&self.names.rival, &self.names.part, Clobber::Replace)?;
         if sync == SyncMode::Full {
             durable::sync_dir(self.names.folder())?;
+        }
+        if sync == SyncMode::Full || self.part.gaps == Gaps::Told {
             self.record(&words)?;
         }
         rival.path.clone_from(&self.names.part);
@@ -122,7 +134,7 @@ impl PartStore {
     }
 
     /// Writes records, after any that a checkpoint is still about to write, and flushes them.
-    fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
+    pub(super) fn record(&mut self, entries: &[Entry]) -> Result<(), LocalFault> {
         self.flusher.wait()?;
         self.mark_journal()?;
         lock(&self.journal).record(entries)

@@ -151,6 +151,7 @@ fn a_file_longer_than_the_whole_counts_up_to_the_whole() {
 #[test]
 fn a_torn_journal_costs_its_last_record_only() {
     let mut folder = Folder::new(&[]);
+    folder.spec.sums = BlockSums::WithDigests;
     let mut store = folder.open().store;
     write(&mut store, Place::Part, &noise(2 * MIB, 8));
     store.checkpoint().expect("checkpoint");

@@ -1,7 +1,9 @@
 //! Whole lives of a store: kills, reboots, strangers' files, full disks, and the digests through all of them.
 
 mod crashes;
+mod inspecting;
 mod lives;
+mod segments;
 mod strangers;
 mod versions;
 

@@ -48,9 +48,12 @@ fn constant_blocks_prove_nothing() {
 fn bytes_must_follow_what_is_held() {
     let folder = Folder::new(&[]);
     let mut store = folder.open().store;
-    assert!(store.write(Place::Part, Offset(1), Bytes::from_static(b"x")).is_err());
     assert!(store.write(Place::Rival, Offset(0), Bytes::from_static(b"x")).is_err());
-    assert_eq!((store.held(Place::Part), store.held(Place::Rival)), (Length::ZERO, Length::ZERO));
+    write(&mut store, Place::Part, b"abcdef");
+    store.fork(Length(3)).expect("forked");
+    assert!(store.write(Place::Rival, Offset(2), Bytes::from_static(b"x")).is_err());
+    assert!(store.write(Place::Rival, Offset(4), Bytes::from_static(b"x")).is_err());
+    assert_eq!((store.held(Place::Part), store.held(Place::Rival)), (Length(6), Length(3)));
 }
 
 #[test]

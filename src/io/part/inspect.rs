@@ -1,0 +1,211 @@
+//! Looking into the files of a download without touching them, and taking out of them what is damaged.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::core::failure::LocalFault;
+use crate::core::file_xfer::Place;
+use crate::core::file_xfer::dossier::{Dossier, Draft as DraftRecord};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::io::part::fault::on;
+use crate::io::part::journal::{Ending, Journal};
+use crate::io::part::known::{Lasting, before};
+use crate::io::part::names::Names;
+use crate::io::part::open::trusted;
+use crate::io::part::sums::Sums;
+use crate::io::part::take::{holder_of, look};
+use crate::io::part::{Boot, PartStore, Spec, SyncMode};
+
+/// Bytes read at once: 1 MiB.
+const CHUNK: usize = 1 << 20;
+
+/// What was found in the files of a download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// The part file is there.
+    pub part: PartState,
+    /// What a download that begins now would call held, damage included.
+    pub held: RangeSet,
+    /// Bytes from the start of the file that have block sums, all of which were read and compared.
+    pub verified: Length,
+    /// What is known to be wrong, in order: blocks that do not have their sum, and bytes said to be held that lie beyond the
+    /// file's end (and are not in `held`). While a process has the files this is a hint only: it may be changing them.
+    pub damaged: Vec<ByteRange>,
+    /// The state of the journal.
+    pub journal: JournalState,
+    /// The process that works on the files: its number, or "another".
+    pub holder: Option<String>,
+}
+
+/// Is there a part file?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartState {
+    /// There is.
+    Regular,
+    /// Nothing stands there, or something that is no regular file.
+    Missing,
+}
+
+/// The state of a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalState {
+    /// All of it can be read.
+    Sound,
+    /// There is none, so nothing counts as held.
+    Missing,
+    /// It can be read up to some record. After a crash that is no wonder; nothing wrong is called held by it.
+    Torn,
+    /// Its beginning cannot be read, so nothing counts as held.
+    Unreadable,
+}
+
+/// Looks into the part file and the journal of the download to `target`. Nothing is changed, and no lock is needed. All
+/// bytes that have block sums are read, which takes its time.
+///
+/// # Errors
+/// [`LocalFault::Io`] where something that is there cannot be read.
+pub fn inspect(target: &Path, dossier: &Dossier) -> Result<Inspection, LocalFault> {
+    inspect_in(target, dossier, Boot::current())
+}
+
+/// Takes these bytes out of what is held: the download fetches them again. Gives what is left.
+///
+/// # Errors
+/// [`LocalFault::InUse`] while a process works on the files; [`LocalFault::NotOurs`] where the record knows of no part file;
+/// else as [`PartStore::open`].
+pub fn repair(target: &Path, dossier: &Dossier, damaged: &[ByteRange]) -> Result<RangeSet, LocalFault> {
+    repair_in(target, dossier, damaged, Boot::current())
+}
+
+pub(super) fn inspect_in(target: &Path, dossier: &Dossier, boot: Boot) -> Result<Inspection, LocalFault> {
+    let names = Names::of(target);
+    let (journal, state) = match open(&names.journal)? {
+        None => (None, JournalState::Missing),
+        Some(file) => match Journal::peek(file, &names.journal, boot)? {
+            (None, _) => (None, JournalState::Unreadable),
+            (Some(journal), Ending::Torn) => (Some(journal), JournalState::Torn),
+            (Some(journal), Ending::Whole) => (Some(journal), JournalState::Sound),
+        },
+    };
+    let mut found = Inspection {
+        part: PartState::Missing,
+        held: RangeSet::new(),
+        verified: Length::ZERO,
+        damaged: Vec::new(),
+        journal: state,
+        holder: None,
+    };
+    let file = open(&names.part)?;
+    if let Some(file) = &file {
+        found.part = PartState::Regular;
+        found.holder = holder(file);
+    }
+    if let Some(journal) = &journal {
+        judge(&mut found, file.as_ref(), &names.part, &dossier.part, journal)?;
+    }
+    Ok(found)
+}
+
+pub(super) fn repair_in(
+    target: &Path,
+    dossier: &Dossier,
+    damaged: &[ByteRange],
+    boot: Boot,
+) -> Result<RangeSet, LocalFault> {
+    if dossier.part == DraftRecord::default() {
+        let path = Names::of(target).part.display().to_string();
+        return Err(LocalFault::NotOurs { path, why: "belongs to no known download".into() });
+    }
+    let spec = Spec { boot, ..Spec::new(Vec::new(), SyncMode::Full) };
+    let mut store = PartStore::open(target, dossier, spec)?.store;
+    damaged.iter().try_for_each(|range| store.drop_range(*range))?;
+    let left = store.segments();
+    store.close()?;
+    Ok(left)
+}
+
+/// Compares the file with what the journal says of it.
+fn judge(
+    found: &mut Inspection,
+    file: Option<&File>,
+    path: &Path,
+    record: &DraftRecord,
+    journal: &Journal,
+) -> Result<(), LocalFault> {
+    let meta = file.map(File::metadata).transpose().map_err(on("examine", path))?;
+    let length = meta.as_ref().map_or(0, std::fs::Metadata::len);
+    let known = journal.known(Place::Part);
+    found.held = trusted(length, record, journal, Place::Part);
+    let lasting = if journal.same_boot() { Lasting::ThisBoot } else { Lasting::AnyBoot };
+    let mut claimed = known.claimed(lasting);
+    if let Some(total) = record.total {
+        claimed = before(claimed, total.0);
+    }
+    claimed.remove(ByteRange::new(Offset::ZERO, Offset(length)));
+    if let (Some(file), Some(meta)) = (file, meta)
+        && let Some(proof) = known.proof.clone().filter(|p| p.inode == meta.ino())
+        && let Some(proof) = proof.cut(found.held.head().0)
+    {
+        found.verified = Length(proof.sums.length);
+        found.damaged = wrong_blocks(file, &proof.sums).map_err(on("read", path))?;
+    }
+    found.damaged.extend(claimed.iter());
+    Ok(())
+}
+
+/// The blocks whose bytes do not have the sum that they were written with.
+fn wrong_blocks(file: &File, sums: &Sums) -> std::io::Result<Vec<ByteRange>> {
+    let mut wrong = RangeSet::new();
+    let mut buffer = vec![0; CHUNK];
+    for (i, expected) in sums.whole.iter().chain([&sums.tail]).enumerate() {
+        let start = i as u64 * sums.block;
+        let end = (start + sums.block).min(sums.length);
+        if sum_of(file, start, end, &mut buffer)? != *expected {
+            wrong.insert(ByteRange::new(Offset(start), Offset(end)));
+        }
+    }
+    Ok(wrong.iter().collect())
+}
+
+fn sum_of(file: &File, start: u64, end: u64, buffer: &mut [u8]) -> std::io::Result<u32> {
+    let (mut sum, mut at) = (0, start);
+    while at < end {
+        let n = (end - at).min(buffer.len() as u64) as usize;
+        file.read_exact_at(&mut buffer[..n], at)?;
+        sum = crc32c::crc32c_append(sum, &buffer[..n]);
+        at += n as u64;
+    }
+    Ok(sum)
+}
+
+/// Opens a regular file for reading only, not through a link; `None` where none stands there.
+fn open(path: &Path) -> Result<Option<File>, LocalFault> {
+    if !look(path)?.is_some_and(|meta| meta.is_file()) {
+        return Ok(None);
+    }
+    // Flags have few bits, none of them the sign.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(on("open", path)(e)),
+    }
+}
+
+/// Who has the lock, where it can be told. The kernel's list is asked first: a lock of our own, however short, might be in the
+/// way of a download that begins at this moment.
+fn holder(file: &File) -> Option<String> {
+    if let Some(pid) = holder_of(file) {
+        return Some(pid.to_string());
+    }
+    if Path::new("/proc/locks").exists() {
+        return None;
+    }
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some("another".into()),
+        _ => None,
+    }
+}
