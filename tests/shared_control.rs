@@ -194,3 +194,70 @@ fn a_finished_file_that_is_gone_is_fetched_again_on_request() {
     w.px(["run"]).run().exits(0);
     w.holds(&data);
 }
+
+/// A process that cannot hear for now, and was told these.
+fn told_while_stopped(w: &World, run: &support::Running, words: &[&str]) {
+    run.signal(Signal::STOP);
+    for word in words {
+        w.px([word, "out.bin"]).run().exits(0).says(&["was told to"]);
+    }
+}
+
+#[test]
+fn abort_then_retry_heard_at_once_ends_as_a_new_life_whatever_the_transfer_does() {
+    for waits in [true, false] {
+        let (w, data) = (World::new(), noise(326, 2 * MB));
+        let served = Served::new(&data);
+        let rig = Rig::start(move |a| match (a.n, waits) {
+            (0, true) => Reply::status(503),
+            (0, false) => served.reply(a).pace(64 << 10, ms(60)),
+            _ => served.reply(a),
+        });
+        let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+        eventually("it waits, or runs", || match waits {
+            true => w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1),
+            false => rig.sent() > 300_000 && w.list(&[]).len() == 1,
+        });
+        told_while_stopped(&w, &run, &["abort", "retry"]);
+        run.signal(Signal::CONT);
+        run.end().exits(0);
+        w.holds(&data);
+        assert!(obeyed(&w));
+        let t = &w.list(&["--all"])[0];
+        assert_eq!((&t["num_retries"], &t["sessions"]), (&0.into(), &1.into()), "not a new life, waits: {waits}");
+    }
+}
+
+#[test]
+fn abort_then_retry_left_to_one_that_died_begins_a_new_life_with_the_next() {
+    let (w, data) = (World::new(), noise(327, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(|_| Reply::status(503));
+    let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+    eventually("it waits", || w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    told_while_stopped(&w, &run, &["suspend", "abort", "retry"]);
+    drop(run);
+    rig.now(move |a| served.reply(a));
+    w.px(["run"]).run().exits(0);
+    w.holds(&data);
+    assert_eq!(w.list(&["--all"])[0]["num_retries"], 0);
+}
+
+#[test]
+fn a_retry_after_the_abort_of_a_service_is_obeyed() {
+    let (w, data) = (World::new(), noise(329, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(|_| Reply::status(503));
+    w.px(["add", "download", "--min-delay", "1h", "--max-delay", "2h", "-o"])
+        .arg(&w.out)
+        .arg(rig.url("/f"))
+        .run()
+        .exits(0);
+    let run = w.px(["run"]).start();
+    eventually("it waits", || w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    rig.now(move |a| served.reply(a));
+    told_while_stopped(&w, &run, &["suspend", "resume", "abort", "retry"]);
+    run.signal(Signal::CONT);
+    run.end().exits(0);
+    w.holds(&data);
+}
