@@ -17,6 +17,22 @@ fn obeyed(w: &World) -> bool {
     !w.state_text().contains("<wish>")
 }
 
+/// Stops a process; not while it writes the state file, whose lock it would keep.
+fn stop_between_writes(w: &World, run: &support::Running) {
+    let lock = std::fs::File::open(w.path("state/client_state.lock")).unwrap();
+    eventually("it does not write", || {
+        run.signal(Signal::STOP);
+        std::thread::sleep(ms(20));
+        let free = lock.try_lock().is_ok();
+        let _ = lock.unlock();
+        if !free {
+            run.signal(Signal::CONT);
+            std::thread::sleep(ms(20));
+        }
+        free
+    });
+}
+
 #[test]
 fn a_running_transfer_is_suspended_and_resumed() {
     let (w, data) = (World::new(), noise(320, 3 * MB));
@@ -26,6 +42,8 @@ fn a_running_transfer_is_suspended_and_resumed() {
     eventually("it runs", || rig.sent() > 300_000 && w.list(&[]).len() == 1);
     w.px(["suspend", "out.bin"]).run().exits(0).says(&["was told to suspend", &run.pid().to_string()]);
     eventually("it is suspended", || status(&w) == "suspended" && obeyed(&w));
+    let how = format!("persxfer resume --state-file {} out.bin", w.state.display());
+    eventually("it says how to go on", || run.stderr_so_far().contains(&how));
     let (asked, sent) = (rig.count(), rig.sent());
     std::thread::sleep(ms(300));
     assert_eq!((rig.count(), rig.sent() - sent < 200_000), (asked, true), "it still runs");
@@ -147,7 +165,7 @@ fn a_wish_to_one_that_died_is_obeyed_by_the_next() {
     let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
     eventually("it waits", || rig.count() == 1 && w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
     // It cannot hear: a stopped process lives.
-    run.signal(Signal::STOP);
+    stop_between_writes(&w, &run);
     w.px(["retry", "out.bin"]).run().exits(0).says(&["was told to retry"]);
     assert!(!obeyed(&w));
     drop(run);
@@ -193,4 +211,118 @@ fn a_finished_file_that_is_gone_is_fetched_again_on_request() {
     w.px(["retry", "out.bin"]).run().exits(0);
     w.px(["run"]).run().exits(0);
     w.holds(&data);
+}
+
+/// A process that cannot hear for now, and was told these.
+fn told_while_stopped(w: &World, run: &support::Running, words: &[&str]) {
+    stop_between_writes(w, run);
+    for word in words {
+        w.px([word, "out.bin"]).run().exits(0).says(&["was told to"]);
+    }
+}
+
+#[test]
+fn abort_then_retry_heard_at_once_ends_as_a_new_life_whatever_the_transfer_does() {
+    for waits in [true, false] {
+        let (w, data) = (World::new(), noise(326, 2 * MB));
+        let served = Served::new(&data);
+        let rig = Rig::start(move |a| match (a.n, waits) {
+            (0, true) => Reply::status(503),
+            (0, false) => served.reply(a).pace(64 << 10, ms(60)),
+            _ => served.reply(a),
+        });
+        let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+        eventually("it waits, or runs", || match waits {
+            true => w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1),
+            false => rig.sent() > 300_000 && w.list(&[]).len() == 1,
+        });
+        told_while_stopped(&w, &run, &["abort", "retry"]);
+        run.signal(Signal::CONT);
+        run.end().exits(0);
+        w.holds(&data);
+        assert!(obeyed(&w));
+        let t = &w.list(&["--all"])[0];
+        assert_eq!((&t["num_retries"], &t["sessions"]), (&0.into(), &1.into()), "not a new life, waits: {waits}");
+    }
+}
+
+#[test]
+fn abort_then_retry_left_to_one_that_died_begins_a_new_life_with_the_next() {
+    let (w, data) = (World::new(), noise(327, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(|_| Reply::status(503));
+    let run = w.download(&rig.url("/f")).delays("1h", "2h").give_up("9h").start();
+    eventually("it waits", || w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    told_while_stopped(&w, &run, &["suspend", "abort", "retry"]);
+    drop(run);
+    rig.now(move |a| served.reply(a));
+    w.px(["run"]).run().exits(0);
+    w.holds(&data);
+    assert_eq!(w.list(&["--all"])[0]["num_retries"], 0);
+}
+
+#[test]
+fn a_retry_after_the_abort_of_a_service_is_obeyed() {
+    let (w, data) = (World::new(), noise(329, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(|_| Reply::status(503));
+    w.px(["add", "download", "--min-delay", "1h", "--max-delay", "2h", "-o"])
+        .arg(&w.out)
+        .arg(rig.url("/f"))
+        .run()
+        .exits(0);
+    let run = w.px(["run"]).start();
+    eventually("it waits", || w.list(&[]).first().is_some_and(|t| t["num_retries"] == 1));
+    rig.now(move |a| served.reply(a));
+    told_while_stopped(&w, &run, &["suspend", "resume", "abort", "retry"]);
+    run.signal(Signal::CONT);
+    run.end().exits(0);
+    w.holds(&data);
+}
+
+#[test]
+fn two_of_one_name_are_told_apart_in_every_line() {
+    let w = World::new();
+    let rig = Rig::start(|a| match a.target.as_str() {
+        "/x/same.bin" => Reply::status(410),
+        _ => Served::new(&noise(330, 9_000)).reply(a),
+    });
+    for folder in ["a", "b"] {
+        let target = w.folder(folder).join("same.bin");
+        let url = rig.url(if folder == "a" { "/same.bin" } else { "/x/same.bin" });
+        w.px(["add", "download", &url, "-o"]).arg(target).run().exits(0);
+    }
+    w.px(["run"]).run().exits(3).says(&["same.bin: complete"]).says(&["same.bin~2: failed for good"]);
+}
+
+#[test]
+fn forgetting_leaves_alone_what_a_process_with_another_state_file_is_writing() {
+    let (w, data) = (World::new(), noise(331, 3 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| match a.n {
+        0 => served.reply(a).cut(MB, End::Close),
+        1 => served.reply(a).pace(64 << 10, ms(40)),
+        _ => served.reply(a),
+    });
+    w.download(&rig.url("/f")).patient().arg("--once").run().exits(4);
+    w.px(["suspend", "out.bin"]).run().exits(0);
+    let mut other = World::new();
+    other.out = w.out.clone();
+    let run = other.download(&rig.url("/f")).start();
+    eventually("the other writes", || rig.has_sent(MB + 300_000));
+    w.px(["state", "forget", "out.bin"]).run().exits(5).says(&["in use by process"]);
+    run.end().exits(0);
+    w.holds(&data);
+}
+
+#[test]
+fn a_new_folder_is_as_open_as_the_umask_has_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let w = World::new();
+    let rig = Rig::start(|a| Served::new(&noise(332, 9_000)).reply(a));
+    let folder = w.path("new/deep");
+    w.download(&rig.url("/f")).dir(&folder).umask("027").run().exits(0);
+    for made in [folder.parent().unwrap(), &folder] {
+        assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o750);
+    }
 }

@@ -116,7 +116,11 @@ fn a_run_ends_as_its_transfers_do() {
     };
     w.px(["run"]).run().exits(0);
     add("later");
-    w.px(["run", "--once"]).run().exits(4).says(&["503"]).says(&["to continue: persxfer run"]);
+    w.px(["run", "--once"]).run().exits(4).says(&["503"]).says(&["to continue: persxfer run --once --state-file /"]);
+    w.px(["run", "--once", "-j", "3", "--limit-rate", "2m", "--sync", "none", "--on-failure", "echo {name}"])
+        .run()
+        .exits(4)
+        .says(&["persxfer run --max-transfers 3 --limit-rate 2m --sync none --once --on-failure 'echo {name}' --state-file /"]);
     w.px(["run", "--max-time", "300ms"]).run().exits(4);
     add("gone");
     add("good");
@@ -190,6 +194,31 @@ fn a_file_that_stands_in_the_way_is_told_when_it_is_added() {
     ran.exits(5).says(&["out.bin"]).says(&["--overwrite"]);
     assert!(!w.state.exists() || w.list(&[]).is_empty());
     w.holds(b"mine\n");
+}
+
+#[test]
+fn a_watched_list_ends_with_its_reader_although_nothing_changes() {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    let w = World::new();
+    let mut watch = Command::new(env!("CARGO_BIN_EXE_persxfer"))
+        .args(["state", "list", "--watch", "--state-file"])
+        .arg(&w.state)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut reader = BufReader::new(watch.stdout.take().unwrap());
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    assert_eq!(line, "no transfers\n");
+    drop(reader);
+    let watch = std::cell::RefCell::new(watch);
+    let status = || watch.borrow_mut().try_wait().unwrap();
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| eventually("it ends", || status().is_some())));
+    let _ = watch.borrow_mut().kill();
+    assert!(ended.is_ok(), "it lingers");
+    assert_eq!(status().and_then(|s| s.code()), Some(0));
 }
 
 #[test]

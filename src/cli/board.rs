@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::cli::foreign::{human_delay, human_size, printable};
+use crate::cli::report::label;
 use crate::core::pers_xfer::record::XferId;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
@@ -28,8 +29,9 @@ pub(crate) struct Board {
 /// One transfer.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// Its name, printable.
+    /// What it is called, printable.
     pub(crate) name: String,
+    record_name: String,
     /// Bytes held.
     pub(crate) held: Length,
     /// Size, where known.
@@ -67,7 +69,10 @@ impl Board {
     /// Takes a notice in; answers the place of the transfer that it is about, where that has not ended.
     pub(crate) fn apply(&mut self, notice: &Notice, now: Now) -> Option<&Row> {
         match notice {
-            Notice::Accepted { id, name, held, total, .. } => return Some(self.accept(*id, name, *held, *total)),
+            Notice::Accepted { id, name, path, held, total } => {
+                let called = label(name, path.as_deref());
+                return Some(self.accept(*id, name, called, (*held, *total)));
+            }
             Notice::Ended(report) => self.end(report),
             _ => {}
         }
@@ -104,12 +109,13 @@ impl Board {
         self.rows.len()
     }
 
-    fn accept(&mut self, id: XferId, name: &str, held: Length, total: Option<Length>) -> &Row {
+    fn accept(&mut self, id: XferId, name: &str, called: String, (held, total): (Length, Option<Length>)) -> &Row {
         let place = self.accepted;
         self.accepted += 1;
         self.places.insert(id, place);
         let row = Row {
-            name: printable(name),
+            name: called,
+            record_name: name.to_owned(),
             held,
             total,
             phase: Phase::Queued,
@@ -157,8 +163,9 @@ impl Row {
                 self.rate.restart(now.mono, *held);
             }
             Notice::Learned { path, total, .. } => {
-                let name = path.as_ref().and_then(|p| p.file_name()).map(|n| printable(&n.to_string_lossy()));
-                self.name = name.unwrap_or_else(|| std::mem::take(&mut self.name));
+                if let Some(path) = path {
+                    self.name = label(&self.record_name, Some(path));
+                }
                 self.total = total.or(self.total);
             }
             Notice::Progress { held, .. } => {

@@ -1,6 +1,6 @@
 //! `download`: runs the engine over the jobs, shows what it tells, and says how it went.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use crate::cli::args::Global;
@@ -9,7 +9,7 @@ use crate::cli::foreign::{self, Engine};
 use crate::cli::hooks::Hooks;
 use crate::cli::jobs;
 use crate::cli::report::{self, Digests, Weight};
-use crate::cli::resume::Resume;
+use crate::cli::resume::{self, Resume};
 use crate::cli::screen::Screen;
 use crate::cli::settings::{HookWords, Plan};
 use crate::cli::signals::Watch;
@@ -17,7 +17,7 @@ use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::view::View;
 use crate::core::pers_xfer::record::XferId;
-use crate::engine::{Notice, Report};
+use crate::engine::{Notice, Report, WaitReason};
 
 /// Runs all jobs to the end of this run.
 pub(crate) fn run(
@@ -42,13 +42,17 @@ pub(crate) struct Show<'a> {
     hooks: Hooks,
     digests: Digests,
     told: HashSet<XferId>,
+    /// The names of those that have not ended.
+    names: HashMap<XferId, String>,
+    /// The state file, where another than the usual one was asked for.
+    state_file: Option<&'a Path>,
     say: &'a dyn Fn(Weight, &str),
 }
 
 impl<'a> Show<'a> {
     /// Nothing has happened yet.
     pub(crate) fn new(
-        global: &Global,
+        global: &'a Global,
         screen: &Screen,
         hooks: HookWords,
         state_file: &Path,
@@ -59,6 +63,8 @@ impl<'a> Show<'a> {
             hooks: Hooks::new(hooks, state_file),
             digests: Digests::default(),
             told: HashSet::new(),
+            names: HashMap::new(),
+            state_file: global.state_file.as_deref(),
             say,
         }
     }
@@ -67,8 +73,16 @@ impl<'a> Show<'a> {
     pub(crate) fn notice(&mut self, notice: &Notice) {
         self.view.notice(notice, foreign::now());
         match notice {
-            // In a service, one that failed may be taken up again.
-            Notice::Accepted { id, .. } => _ = self.told.remove(id),
+            Notice::Accepted { id, name, .. } => {
+                // One that failed may be taken up again.
+                self.told.remove(id);
+                self.names.insert(*id, name.clone());
+            }
+            Notice::Waiting { id, reason: WaitReason::Suspended, .. } => {
+                let name = self.names.get(id).map_or_else(|| id.to_string(), Clone::clone);
+                let how = resume::of_transfer(&name, self.state_file);
+                (self.say)(Weight::News, &format!("{name}: suspended; to go on: {how}"));
+            }
             Notice::Ended(report) => self.ended(report),
             _ => {}
         }
@@ -76,6 +90,7 @@ impl<'a> Show<'a> {
 
     /// Says how a download ended, once each.
     fn ended(&mut self, report: &Report) {
+        self.names.remove(&report.id);
         if !self.told.insert(report.id) {
             return;
         }

@@ -99,7 +99,8 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Abort(chosen) => control(cli, Verb::Abort, chosen, screen),
         Command::Run(asked) => {
             let state_file = settings::state_file(cli.global.state_file.as_deref(), &working_folder()?)?;
-            serve::run(asked, &cli.global, &state_file, screen, signals::watch(screen))
+            let resume = || resume::command(matches);
+            serve::run(asked, &cli.global, &state_file, &resume, screen, signals::watch(screen))
         }
         Command::Add(Add { what: Addable::Download(asked) }) => {
             let plan = plan(cli, asked)?;
@@ -114,8 +115,14 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             if asked.around.dry_run {
                 return dry_run(&plan);
             }
-            let resume = || matches.subcommand_matches("download").map(resume::command).unwrap_or_default();
-            download::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
+            download::run(
+                plan,
+                &cli.global,
+                &|| resume::command(matches),
+                screen,
+                signals::watch(screen),
+                Box::new(foreign::run_engine),
+            )
         }
     }
 }

@@ -3,7 +3,11 @@
 //! A reader that has seen enough and closed the pipe (`| head`) is no error: from then on nothing is written.
 
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::sync::Mutex;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Where data goes.
 pub(crate) struct Out<W = io::Stdout> {
@@ -26,6 +30,21 @@ impl Out {
     /// Standard output.
     pub(crate) fn stdout() -> Self {
         Self::new(io::stdout())
+    }
+
+    /// Waits so long, or until nobody reads any more; answers whether somebody still does.
+    pub(crate) fn rest(&self, time: Duration) -> bool {
+        self.is_open() && still_read(&io::stdout(), time)
+    }
+}
+
+/// Nothing is asked of it, so that only its other end going away can end the wait.
+fn still_read(fd: &impl AsFd, time: Duration) -> bool {
+    let mut asked = [PollFd::new(fd, PollFlags::empty())];
+    let time = Timespec::try_from(time).ok();
+    match poll(&mut asked, time.as_ref()) {
+        Ok(0) | Err(_) => true,
+        Ok(_) => !asked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL),
     }
 }
 
@@ -79,6 +98,15 @@ mod tests {
         let out = Out::new(Closed(0, io::ErrorKind::BrokenPipe));
         out.write(b"a").expect("no error");
         out.write(b"b").expect("no error");
+    }
+
+    #[test]
+    fn a_reader_that_goes_away_ends_a_wait() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        assert!(still_read(&writer, Duration::from_millis(1)));
+        let waits = std::thread::spawn(move || still_read(&writer, Duration::from_secs(3_600)));
+        drop(reader);
+        assert!(!waits.join().expect("it ended"));
     }
 
     #[test]

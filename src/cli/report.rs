@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{human_delay, human_size, printable, strongest};
+use crate::cli::foreign::{boinc_name, human_delay, human_size, printable, strongest};
 use crate::cli::resume::Resume;
 use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::Evidence;
@@ -30,10 +30,18 @@ impl Digests {
     }
 }
 
-/// The file's own name, where the server or another transfer of that name made the transfer's name another.
-fn label(report: &Report) -> String {
-    let file = report.path.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
-    printable(file.as_deref().unwrap_or(&report.name))
+/// What a transfer is called in lines: its file's own name; where another transfer has that name too, by the name that the
+/// state file tells them apart by.
+pub(crate) fn label(name: &str, path: Option<&Path>) -> String {
+    let Some(file) = path.and_then(Path::file_name).map(|file| file.to_string_lossy()) else { return printable(name) };
+    let plain = boinc_name(&file);
+    let numbered = name.rsplit_once('~').filter(|(_, n)| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    printable(&match numbered {
+        Some((stem, _)) if stem == plain => name.to_owned(),
+        // The server has named the file.
+        Some(_) if name != plain => format!("{file} ({name})"),
+        _ => file.into_owned(),
+    })
 }
 
 /// A wait that is over before a person could type the command again is not worth telling.
@@ -50,7 +58,7 @@ pub(crate) enum Weight {
 
 /// The last line of a transfer.
 pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, String) {
-    let name = label(report);
+    let name = label(&report.name, report.path.as_deref());
     match &report.ending {
         Ending::Complete { evidence } => {
             let size = human_size(report.total.unwrap_or(report.held).0);
@@ -171,6 +179,15 @@ mod tests {
                 "out.bin: stopped at 1.0 MiB of 3.0 MiB: the server answered 503 Service Unavailable; next try in 1 min 12 s ({clock})"
             )
         );
+    }
+
+    #[test]
+    fn two_of_one_name_are_told_apart() {
+        let called = |name, path: &str| label(name, Some(Path::new(path)));
+        assert_eq!([called("a b.iso", "/x/a b.iso"), called("a b.iso~2", "/y/a b.iso")], ["a b.iso", "a b.iso~2"]);
+        assert_eq!([called("a~2", "/x/a~2"), called("a~2~2", "/y/a~2")], ["a~2", "a~2~2"]);
+        assert_eq!([called("get", "/x/a"), called("get~2", "/y/a")], ["a", "a (get~2)"], "named by the server");
+        assert_eq!(label("get~2", None), "get~2");
     }
 
     #[test]

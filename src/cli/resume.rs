@@ -1,5 +1,7 @@
 //! The command that continues a run: what was typed, quoted for a shell, and without a secret in it.
 
+use std::path::Path;
+
 use clap::{ArgAction, ArgMatches, CommandFactory, parser::ValueSource};
 
 use crate::cli::args::Cli;
@@ -18,13 +20,14 @@ pub(crate) struct Resume {
     pub(crate) hides: bool,
 }
 
-/// From the matches of the `download` command.
+/// From the matches of the program: of its command `download` or `run`, whichever was given.
 pub(crate) fn command(matches: &ArgMatches) -> Resume {
+    let Some((name, matches)) = matches.subcommand() else { return Resume::default() };
     let mut cli = Cli::command();
     cli.build();
-    let mut words = vec!["persxfer".to_owned(), "download".to_owned()];
+    let mut words = vec!["persxfer".to_owned(), name.to_owned()];
     let mut urls = Vec::new();
-    for arg in cli.find_subcommand("download").into_iter().flat_map(clap::Command::get_arguments) {
+    for arg in cli.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments) {
         let id = arg.get_id().as_str();
         // An argument that is unknown to the matches, such as --help, was not typed.
         let typed = matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
@@ -43,6 +46,15 @@ pub(crate) fn command(matches: &ArgMatches) -> Resume {
     let hides = words.iter().any(|w| w.contains(HIDDEN));
     let line = words.iter().map(|w| quote(&printable(w))).collect::<Vec<_>>().join(" ");
     Resume { line, hides }
+}
+
+/// The command that has a suspended transfer go on.
+pub(crate) fn of_transfer(name: &str, state_file: Option<&Path>) -> String {
+    let mut words = vec!["persxfer".to_owned(), "resume".to_owned()];
+    words.extend(state_file.into_iter().flat_map(|path| option("state-file", path.to_string_lossy().into_owned())));
+    words.extend(name.starts_with('-').then(|| "--".to_owned()));
+    words.push(name.to_owned());
+    words.iter().map(|word| quote(&printable(word))).collect::<Vec<_>>().join(" ")
 }
 
 /// An option with its value, in one word where the value could be taken for an option.
@@ -90,7 +102,7 @@ mod tests {
     fn resumed(words: &[&str]) -> Resume {
         let matches =
             Cli::command().try_get_matches_from([&["persxfer"], words].concat()).expect("a good command line");
-        command(matches.subcommand_matches("download").expect("download"))
+        command(&matches)
     }
 
     #[test]
@@ -110,9 +122,31 @@ mod tests {
                 "persxfer download --mirror http://b/f --mirror http://c/f --max-transfers 3 http://a/f",
             ),
             (&["download", "-i-", "--progress", "json"], "persxfer download --input-file=- --progress json"),
+            (&["run"], "persxfer run"),
+            (
+                &[
+                    "-q",
+                    "run",
+                    "--state-file",
+                    "my state.xml",
+                    "-j3",
+                    "--limit-rate",
+                    "2m",
+                    "--once",
+                    "--on-complete",
+                    "x {path}",
+                ],
+                "persxfer run --max-transfers 3 --limit-rate 2m --once --on-complete 'x {path}' --state-file 'my state.xml' --quiet",
+            ),
         ] {
             assert_eq!(resumed(typed), Resume { line: line.into(), hides: false });
         }
+    }
+
+    #[test]
+    fn a_transfer_is_resumed_by_its_name_in_its_state_file() {
+        assert_eq!(of_transfer("a b~2", Some(Path::new("s.xml"))), "persxfer resume --state-file s.xml 'a b~2'");
+        assert_eq!(of_transfer("-x", None), "persxfer resume -- -x");
     }
 
     #[test]

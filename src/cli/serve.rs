@@ -18,6 +18,7 @@ pub(crate) fn run(
     asked: &Run,
     global: &Global,
     state_file: &Path,
+    resume: &dyn Fn() -> Resume,
     screen: &Screen,
     watch: Watch,
 ) -> Result<Exit, Trouble> {
@@ -39,9 +40,5 @@ pub(crate) fn run(
         _ if left > 0 => exit::worst([exit::of_run(reports, signal), Exit::Left]),
         _ => exit::of_run(reports, signal),
     };
-    show.finish(reports, &of_reports, &resume)
-}
-
-fn resume() -> Resume {
-    Resume { line: "persxfer run".to_owned(), hides: false }
+    show.finish(reports, &of_reports, resume)
 }

@@ -6,6 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::cli::args::Place;
 use crate::cli::foreign;
 use crate::cli::trouble::Trouble;
+use crate::core::failure::LocalFault;
 use crate::core::url::MirrorUrl;
 use crate::engine::Target;
 
@@ -106,10 +107,16 @@ pub(crate) fn folder(target: &Target) -> &Path {
 
 /// Creates such a folder, with its parents.
 pub(crate) fn create_folder(folder: &Path) -> Result<(), Trouble> {
-    std::fs::create_dir_all(folder).map_err(|e| {
-        let detail = format!("{}; give another folder with --dir, or see to this one", foreign::plain_error(&e));
-        Trouble::Io { doing: "create the folder", path: foreign::printable(&folder.display().to_string()), detail }
-    })
+    let trouble = |detail: String| Trouble::Io {
+        doing: "create the folder",
+        path: foreign::printable(&folder.display().to_string()),
+        detail: format!("{detail}; give another folder with --dir, or see to this one"),
+    };
+    foreign::create_folder(folder).map_err(|fault| match fault {
+        LocalFault::Io { detail, .. } | LocalFault::DiskFull { detail, .. } => trouble(detail),
+        other => trouble(other.to_string()),
+    })?;
+    if folder.is_dir() { Ok(()) } else { Err(trouble("a file stands there".into())) }
 }
 
 #[cfg(test)]

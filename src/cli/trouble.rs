@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{BookError, EngineError, plain_error, printable};
+use crate::core::failure::LocalFault;
 
 /// Why a command cannot do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub(crate) enum Trouble {
     /// The engine could not run.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// This machine.
+    #[error(transparent)]
+    Local(#[from] LocalFault),
     /// A transfer is in use.
     #[error("{name} is in use by process {holder}; stop that first")]
     InUse {
@@ -62,7 +66,7 @@ impl Trouble {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Option { .. } | Self::Usage(_) | Self::Engine(EngineError::Net(_)) => Exit::Usage,
-            Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::InUse { .. } => Exit::Local,
+            Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::Local(_) | Self::InUse { .. } => Exit::Local,
         }
     }
 }

@@ -130,7 +130,10 @@ impl Plain {
                 self.untold.keep(Failed { id: *id, line, text, mirrors: row.mirrors });
                 None
             }
-            (Notice::Waiting { reason: WaitReason::Resuming | WaitReason::Slot, .. }, _) => None,
+            // How a suspended one goes on is told beside every view.
+            (Notice::Waiting { reason: WaitReason::Resuming | WaitReason::Slot | WaitReason::Suspended, .. }, _) => {
+                None
+            }
             (Notice::Waiting { id, .. }, Some(row)) => Some(match failed {
                 Some(failed) if failed.id == *id => row.and_then(&failed.text, now),
                 _ => format!("{name}: {}", row.doing(now)),

@@ -6,14 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::core::backoff::Backoff;
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
 use crate::core::range::Length;
 use crate::core::state::Document;
-use crate::core::time::{Delay, Epoch, Now};
+use crate::core::time::{Epoch, Now};
 use crate::core::url::MirrorUrl;
 use crate::engine::claims::Twins;
 use crate::engine::{Existing, Job, Target};
@@ -190,23 +189,11 @@ pub(super) fn stands(record: &Record) -> bool {
 }
 
 /// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
-pub(super) fn reborn(record: Record) -> Record {
-    Record {
-        status: Status::Pending,
-        num_retries: 0,
-        sessions: 0,
-        first_request_time: None,
-        next_request_time: None,
-        time_so_far: Delay::ZERO,
-        confirmed: Length::ZERO,
-        progress_mark: Length::ZERO,
-        backoff: Backoff::default(),
-        patience_used: Delay::ZERO,
-        patience_at: None,
-        dossier: Dossier { part: record.dossier.part.facts(), ..Dossier::default() },
-        history: Vec::new(),
-        ..record
-    }
+pub(super) fn reborn(mut record: Record) -> Record {
+    record.dossier = Dossier { part: record.dossier.part.facts(), ..Dossier::default() };
+    record.history.clear();
+    record.begin_new_life();
+    record
 }
 
 /// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits, its

@@ -76,15 +76,47 @@ fn probe_hosts(document: &mut Document, record: &Record, now: Now) {
     document.set_hosts(hosts);
 }
 
-/// Leaves a wish in a record that another process runs. The same one again, before it was obeyed, is one; and a list of
-/// mirrors that says nothing new is none.
+/// Leaves a wish in a record that another process runs. It takes the place of the same one right before it, which may have
+/// been obeyed already although it still stands there; and a list of mirrors that says nothing new is none.
 pub(super) fn leave_wish(document: &mut Document, record: &Record, what: Wanted, now: Now, rng: &mut dyn rand::Rng) {
     let known = |urls: &[crate::core::url::MirrorUrl]| urls.iter().all(|u| record.mirrors.iter().any(|m| m.url == *u));
     let idle = matches!(&what, Wanted::Mirrors(urls) if known(urls));
-    if idle || record.wishes.last().is_some_and(|last| last.what == what) {
+    if idle {
         return;
     }
     let mut record = record.clone();
+    record.wishes.pop_if(|last| last.what == what);
     record.wishes.push(Wish { serial: rand::RngExt::random(rng), at: now.wall, what });
     document.put(&record);
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+    use crate::core::time::{Epoch, Mono};
+    use crate::core::url::MirrorUrl;
+
+    #[test]
+    fn the_same_again_is_one_wish_and_yet_not_the_one_that_was_obeyed() {
+        let now = Now { wall: Epoch::from_secs(1_767_225_600), mono: Mono::ZERO };
+        let (mut document, mut rng) = (Document::fresh(), rand::rngs::StdRng::seed_from_u64(1));
+        let url = MirrorUrl::parse("http://h.example/f").expect("a URL");
+        document.put(&Record::download(XferId(1), "f".into(), std::slice::from_ref(&url)));
+        let mut left = |what: &Wanted| {
+            let record = document.get(XferId(1)).expect("there");
+            leave_wish(&mut document, &record, what.clone(), now, &mut rng);
+            let wishes = document.get(XferId(1)).expect("there").wishes;
+            wishes.into_iter().map(|wish| (wish.what.word(), wish.serial)).collect::<Vec<_>>()
+        };
+        let first = left(&Wanted::Retry);
+        let second = left(&Wanted::Retry);
+        assert_eq!((first.len(), second.len()), (1, 1));
+        assert_ne!(first, second, "one that heard the first still has to hear the second");
+        left(&Wanted::Abort);
+        left(&Wanted::Mirrors(vec![url]));
+        let words: Vec<_> = left(&Wanted::Retry).into_iter().map(|(word, _)| word).collect();
+        assert_eq!(words, ["retry", "abort", "retry"]);
+    }
 }

@@ -9,7 +9,7 @@ use crate::core::file_xfer::Outcome;
 use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
 use crate::core::pers_xfer::record::XferId;
-use crate::core::pers_xfer::{Action, Event, Urgency, View};
+use crate::core::pers_xfer::{Action, Event, PersFileXfer, Urgency, View};
 use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::{Mono, Now};
@@ -136,7 +136,11 @@ impl<'a> Supervisor<'a> {
             self.persist_if_due()?;
             // What was to start may have come to its end instead.
             if !self.has_work() {
-                break;
+                // The last write may meet a wish that has one of them begin again.
+                self.save(Keep::Ours)?;
+                if !self.has_work() {
+                    break;
+                }
             }
             let now = self.clock.now();
             let wake = self.next_wake(deadline);
@@ -161,8 +165,7 @@ impl<'a> Supervisor<'a> {
 
     fn has_work(&self) -> bool {
         let more = match self.service {
-            None => false,
-            Some(Service::UntilDone) => self.watch.has_candidates(),
+            None | Some(Service::UntilDone) => self.watch.has_candidates(),
             Some(Service::Forever) => true,
         };
         more || !self.transfers.is_empty() || !self.fresh.is_empty()
@@ -171,7 +174,8 @@ impl<'a> Supervisor<'a> {
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
         let timer = self.timers.first().map(|(at, _)| *at);
         let look = self.looks_at_others().then(|| self.watch.due());
-        [timer, self.persist.due(), deadline, look, self.slots.next_opening()].into_iter().flatten().min()
+        let claim = self.may_claim_more().then_some(Mono::ZERO);
+        [timer, self.persist.due(), deadline, look, claim, self.slots.next_opening()].into_iter().flatten().min()
     }
 
     fn fire_timers(&mut self) {
@@ -266,10 +270,15 @@ impl<'a> Supervisor<'a> {
 
     /// Feeds a machine, and carries out what it wishes for.
     pub(super) fn handle(&mut self, id: XferId, event: Event, now: Now) {
+        self.drive(id, now, |machine, cx| machine.handle(event, cx));
+    }
+
+    /// The same, of whatever a machine is told.
+    pub(super) fn drive(&mut self, id: XferId, now: Now, tell: impl FnOnce(&mut PersFileXfer, &mut Cx<'_, Action>)) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let mut out = Vec::new();
         let changes = transfer.record().dossier.changes;
-        transfer.machine.handle(event, &mut Cx { now, rng: &mut *self.rng, out: &mut out });
+        tell(&mut transfer.machine, &mut Cx { now, rng: &mut *self.rng, out: &mut out });
         if let Some(text) = transfer.changed_since(changes) {
             (self.notices)(Notice::Remark { id: Some(id), text });
         }

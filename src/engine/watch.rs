@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::{Record, Status, XferId};
-use crate::core::pers_xfer::sharing::{OwnerId, Wanted, Wish};
+use crate::core::pers_xfer::sharing::{self, OwnerId, Wanted, Wish};
 use crate::core::time::{Delay, Mono, Now};
 use crate::engine::claims::{Living, Loss};
 use crate::engine::ended::{self, Why};
@@ -113,30 +113,27 @@ impl Supervisor<'_> {
         let ids: Vec<XferId> = self.seen.with_wishes().filter(|id| self.persist.claims.holds(*id)).collect();
         for id in ids {
             let Some(record) = self.seen.get(id) else { continue };
-            for wish in &record.wishes {
-                self.obey(id, wish, now);
-            }
+            self.hear(id, &record, now);
         }
     }
 
-    fn obey(&mut self, id: XferId, wish: &Wish, now: Now) {
-        if self.fresh.remove(&id)
-            && let Some(record) = self.seen.get(id)
-        {
-            self.take_up_record(record, now);
+    /// All that was left in a record since is obeyed at once, in order. What comes after the end of the transfer is obeyed
+    /// by the write that lets go of it.
+    fn hear(&mut self, id: XferId, record: &Record, now: Now) {
+        if self.fresh.remove(&id) {
+            self.take_up_record(record.clone(), now);
         }
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        if transfer.obeyed.contains(&wish.serial) {
+        let news: Vec<&Wish> = record.wishes.iter().filter(|w| !transfer.obeyed.contains(&w.serial)).collect();
+        if news.is_empty() {
             return;
         }
-        transfer.obeyed.push(wish.serial);
+        transfer.obeyed.extend(news.iter().map(|wish| wish.serial));
         self.persist.mark(id, Urgency::Now, now.mono);
-        if wish.what == Wanted::Retry {
+        if news.iter().any(|wish| wish.what == Wanted::Retry) {
             self.ask_hosts_at_once(id);
         }
-        for event in wish.what.events() {
-            self.handle(id, event, now);
-        }
+        self.drive(id, now, |machine, cx| sharing::obey(machine, news.iter().map(|wish| &wish.what), cx));
     }
 
     /// A person wants it tried: hosts that back off are probed now, unless they asked to wait.
@@ -208,8 +205,7 @@ impl Supervisor<'_> {
     /// Claims what waits to be claimed, in batches: a few at first, so that the first can start, and not many more than
     /// there is room for.
     pub(super) fn claim_more(&mut self) -> Result<(), EngineError> {
-        let enough = 4 * self.settings.max_transfers;
-        while self.fresh.len() < enough && self.watch.has_candidates() {
+        while self.may_claim_more() {
             let ids = self.watch.next_batch();
             let claimed = self.persist.claim(&ids, &mut *self.rng, &self.clock)?;
             self.read_again()?;
@@ -223,6 +219,11 @@ impl Supervisor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Something waits to be claimed, and not enough is claimed already.
+    pub(super) fn may_claim_more(&self) -> bool {
+        self.watch.has_candidates() && self.fresh.len() < 4 * self.settings.max_transfers
     }
 
     /// A record of ours cannot be run at all: its options name something that is gone.

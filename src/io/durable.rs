@@ -17,7 +17,9 @@ use crate::io::effects;
 /// What the owner alone may read and write.
 pub const PRIVATE: u32 = 0o600;
 /// A folder that the owner alone may enter.
-const PRIVATE_FOLDER: u32 = 0o700;
+pub const PRIVATE_FOLDER: u32 = 0o700;
+/// A folder that everybody may enter whom the umask lets.
+pub const SHARED_FOLDER: u32 = 0o777;
 /// What is gathered before it is written, in bytes.
 const GATHER: usize = 256 * 1024;
 
@@ -146,14 +148,14 @@ pub fn sync_dir(folder: &Path) -> Result<(), LocalFault> {
     }
 }
 
-/// Makes a folder and those above it that are missing, for the owner alone, durably.
+/// Makes a folder and those above it that are missing, with this mode (less the umask), durably.
 ///
 /// # Errors
 /// What the system said.
-pub fn create_folder(folder: &Path) -> Result<(), LocalFault> {
+pub fn create_folder(folder: &Path, mode: u32) -> Result<(), LocalFault> {
     let missing: Vec<&Path> = folder.ancestors().take_while(|f| *f != Path::new("") && !exists(f)).collect();
     for folder in missing.into_iter().rev() {
-        match effects::make_folder(folder, PRIVATE_FOLDER) {
+        match effects::make_folder(folder, mode) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
                 return Err(local_fault("create the folder", folder, &error));
             }
@@ -354,8 +356,8 @@ mod tests {
     fn a_folder_is_made_for_the_owner_alone() {
         let dir = folder();
         let deep = dir.path().join("a/b");
-        create_folder(&deep).expect("made");
-        create_folder(&deep).expect("is there");
+        create_folder(&deep, PRIVATE_FOLDER).expect("made");
+        create_folder(&deep, PRIVATE_FOLDER).expect("is there");
         assert_eq!(deep.metadata().expect("there").mode() & 0o777, PRIVATE_FOLDER);
     }
 

@@ -35,7 +35,7 @@ impl LifeSign {
     /// [`LocalFault::InUse`] where the id is taken: draw another. Else what the system said.
     pub fn begin(state_file: &Path, id: OwnerId) -> Result<Self, LocalFault> {
         let path = path_of(state_file, id);
-        durable::create_folder(durable::folder_of(&path))?;
+        durable::create_folder(durable::folder_of(&path), durable::PRIVATE_FOLDER)?;
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).mode(PRIVATE).open(&path);
         let mut file = match file {

@@ -64,6 +64,7 @@ pub(crate) struct Witness {
     seed: u64,
     pub(crate) first_session: Option<Delay>,
     overs: u32,
+    session_is_ending: bool,
     /// Before which true time a mirror must not be asked, by its server's word; and how that is stored.
     floors: HashMap<MirrorUrl, (Delay, Option<Epoch>)>,
     /// The same by the backoff of its host, in this process.
@@ -81,6 +82,7 @@ impl Witness {
             seed,
             first_session: None,
             overs: 0,
+            session_is_ending: false,
             floors: HashMap::new(),
             closed: HashMap::new(),
             clock_was_set: false,
@@ -104,6 +106,9 @@ impl Witness {
         self.floors.retain(|url, (_, at)| trust && stored(url, *at));
         self.clock_was_set = false;
         self.asked = None;
+        // The failure was stored, and with the process the session has gone.
+        self.overs += u32::from(self.session_is_ending && matches!(from.status, Status::Failed { .. }));
+        self.session_is_ending = false;
         self.closed.clear();
         if !trust || from.next_request_time.is_none() {
             self.backoff_until = t;
@@ -216,8 +221,17 @@ impl Witness {
         let overs = turn.actions.iter().filter(|a| **a == Action::Over).count();
         self.overs += u32::try_from(overs).unwrap_or(u32::MAX);
         assert!(self.overs <= 1, "seed {}: over twice", self.seed);
-        let ended = matches!(turn.after.status, Status::Done | Status::Failed { .. });
-        assert_eq!(ended, self.overs == 1, "seed {}: over and the status disagree", self.seed);
+        let failed = matches!(turn.after.status, Status::Failed { .. });
+        // It says at once that it has failed, and is over when the session that it told to end has told what it held.
+        self.session_is_ending |= failed && turn.actions.contains(&Action::Cancel);
+        self.session_is_ending &= self.overs == 0;
+        let ended = failed || turn.after.status == Status::Done;
+        assert_eq!(
+            ended,
+            self.overs == 1 || self.session_is_ending,
+            "seed {}: over and the status disagree",
+            self.seed
+        );
     }
 
     /// Awake means to do something: a moment that has come is never left standing.

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::cli::foreign::printable;
+use crate::core::failure::LocalFault;
 use crate::core::hosts::HostRecord;
-use crate::core::pers_xfer::record::{Record, Status, XferId};
+use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
+use crate::io::durable;
 use crate::io::owner;
-use crate::io::part;
+use crate::io::part::{self, PartStore};
 use crate::io::state_file::{StateError, StateFile};
 
 /// Damage, or something odd, in a state file.
@@ -83,6 +85,19 @@ pub(crate) trait Book {
     fn holder(&self, record: &Record) -> Option<String>;
     /// The part file and what stands beside it, whether there or not; the part file first.
     fn parts(&self, record: &Record) -> Vec<PathBuf>;
+    /// Removes those; answers what there was.
+    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault>;
+    /// It was finished, and its file is not there any more.
+    fn is_missing(&self, record: &Record) -> bool;
+}
+
+/// What was left of a transfer that is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing beside its file.
+    Nothing,
+    /// Its part file, or what stands beside one.
+    Parts,
 }
 
 /// The real one.
@@ -147,6 +162,16 @@ impl Book for StateBook {
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         record.path.iter().flat_map(|p| part::file_names(p)).collect()
     }
+    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
+        let there = self.parts(record).iter().any(|path| path.symlink_metadata().is_ok());
+        record.path.as_deref().map_or(Ok(()), PartStore::remove)?;
+        Ok(if there { Left::Parts } else { Left::Nothing })
+    }
+    fn is_missing(&self, record: &Record) -> bool {
+        let ours = record.status == Status::Done && record.direction == Direction::Download;
+        let looked = record.path.as_deref().filter(|_| ours).map(Path::symlink_metadata);
+        matches!(looked, Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound)
+    }
 }
 
 impl From<StateError> for BookError {
@@ -162,6 +187,11 @@ impl From<StateError> for BookError {
             other => Self::Unusable(other),
         }
     }
+}
+
+/// Creates a folder and those above it that are missing, durably, as open as the umask has it.
+pub(crate) fn create_folder(folder: &Path) -> Result<(), LocalFault> {
+    durable::create_folder(folder, durable::SHARED_FOLDER)
 }
 
 /// The part files in a folder that no process works on, whosever they are; none where the folder cannot be read.

@@ -7,7 +7,7 @@ mod book;
 mod net;
 mod texts;
 
-pub(crate) use book::{Book, BookError, Contents, StateBook, Warning, orphans};
+pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, create_folder, orphans};
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
@@ -19,7 +19,7 @@ pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
 
 use std::path::Path;
 
-pub(crate) use crate::core::name::is_working_name;
+pub(crate) use crate::core::name::{boinc_name, is_working_name};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Now;
 use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};

@@ -1,5 +1,5 @@
 //! `state check`: is the state file whole, do the part files hold what it says, and is there one that nobody owns? What is
-//! found is exit status 3.
+//! found is exit status 3. A finished file that is gone is told too, and is none of that.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ pub(super) fn run(desk: &Desk<'_>) -> Result<Exit, Trouble> {
     findings.extend(contents.records.iter().filter(open).filter_map(|record| part(desk, record)));
     findings.extend(ownerless(desk, &contents.records));
     tell(desk, &findings)?;
+    // People move files: that is worth knowing, and no damage.
+    tell(desk, &missing(desk, &contents.records))?;
     let transfers = counted(contents.records.len(), "transfer");
     let file = printable(&desk.book.path().display().to_string());
     let verdict = match findings.len() {
@@ -66,6 +68,19 @@ fn part(desk: &Desk<'_>, record: &Record) -> Option<String> {
         Err(e) => format!("cannot be read: {}", plain_error(&e)),
     };
     Some(format!("{}: the part file of {} {trouble}", path.display(), pick::place(record)))
+}
+
+/// Finished files that are not where they were written.
+fn missing(desk: &Desk<'_>, records: &[Record]) -> Vec<String> {
+    let gone = records.iter().filter(|record| desk.book.is_missing(record));
+    let line = |record: &Record| {
+        format!(
+            "{}: complete, and not there any more; if it was moved, all is well; `persxfer retry` has it fetched again, \
+             `persxfer state forget` drops its record",
+            pick::place(record)
+        )
+    };
+    gone.map(line).collect()
 }
 
 const REFETCHED: &str = "the next session fetches again what is missing, nothing is to be done";

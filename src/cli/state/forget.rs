@@ -1,8 +1,7 @@
 //! `state forget`: drops records and their part files. A finished file stays where it is.
 
-use std::path::Path;
-
 use crate::cli::exit::Exit;
+use crate::cli::foreign::Left;
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, XferId};
@@ -24,26 +23,11 @@ pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
     let ids: Vec<XferId> = chosen.iter().map(|r| r.id).collect();
     desk.book.remove(&ids)?;
     for record in chosen {
-        let deleted = delete_parts(desk, record)?;
-        let parts = if deleted > 0 { ", with its part file" } else { "" };
+        let parts = match desk.book.remove_parts(record)? {
+            Left::Parts => ", with its part file",
+            Left::Nothing => "",
+        };
         (desk.say)(&format!("{}: forgotten{parts}", pick::place(record)));
     }
     Ok(Exit::Complete)
-}
-
-/// Deletes what stands beside the file of a transfer; answers how much there was.
-fn delete_parts(desk: &Desk<'_>, record: &Record) -> Result<usize, Trouble> {
-    let mut deleted = 0;
-    for part in desk.book.parts(record) {
-        deleted += usize::from(delete(&part)?);
-    }
-    Ok(deleted)
-}
-
-fn delete(part: &Path) -> Result<bool, Trouble> {
-    match std::fs::remove_file(part) {
-        Ok(()) => Ok(true),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(e) => Err(Trouble::io("delete", part, &e)),
-    }
 }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::cli::foreign::{algorithm_name, printable};
+use crate::cli::foreign::{Book, algorithm_name, printable};
 use crate::core::file_xfer::dossier::Draft;
 use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
 use crate::core::time::Epoch;
@@ -45,7 +45,27 @@ pub(super) struct Entry {
     time_so_far: f64,
     confirmed: u64,
     evidence: Option<&'static str>,
+    file: Option<&'static str>,
     in_use_by: Option<String>,
+}
+
+/// What stands beside a record: who works on it, and what became of its file.
+pub(super) struct Around {
+    holder: Option<String>,
+    missing: bool,
+}
+
+impl Around {
+    /// Of this record, as it is now.
+    pub(super) fn of(book: &dyn Book, record: &Record) -> Self {
+        Self { holder: book.holder(record), missing: book.is_missing(record) }
+    }
+
+    /// Of a download that is done: is its file where it was written?
+    fn file(&self, record: &Record) -> Option<&'static str> {
+        let done = record.status == Status::Done && record.direction == Direction::Download && record.path.is_some();
+        done.then_some(if self.missing { "missing" } else { "present" })
+    }
 }
 
 /// One transfer whole, as `state show --json` and `state export` tell it.
@@ -109,8 +129,8 @@ struct Finished {
 }
 
 impl Entry {
-    /// From a record; `holder` is the process that works on it.
-    pub(super) fn new(record: &Record, holder: Option<String>) -> Self {
+    /// From a record.
+    pub(super) fn new(record: &Record, around: Around) -> Self {
         let (status, error_code, error_msg) = match &record.status {
             Status::Pending => ("pending", None, None),
             Status::Suspended => ("suspended", None, None),
@@ -134,19 +154,20 @@ impl Entry {
             time_so_far: record.time_so_far.as_secs_f64(),
             confirmed: record.confirmed.0,
             evidence: done(record).map(|f| f.evidence.word()),
-            in_use_by: holder,
+            file: around.file(record),
+            in_use_by: around.holder,
         }
     }
 }
 
 impl Story {
-    /// From a record; `holder` is the process that works on it.
-    pub(super) fn new(record: &Record, holder: Option<String>) -> Self {
+    /// From a record.
+    pub(super) fn new(record: &Record, around: Around) -> Self {
         let digest =
             |d: &crate::core::digest::Expected| format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes));
         Self {
             schema: SCHEMA,
-            entry: Entry::new(record, holder),
+            entry: Entry::new(record, around),
             max_nbytes: record.max_nbytes.map(|n| n.0),
             checksums: record.digests.iter().map(digest).collect(),
             patience_used: record.patience_used.as_secs_f64(),

@@ -6,7 +6,7 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_delay, human_size, printable};
 use crate::cli::report::clock;
 use crate::cli::state::Desk;
-use crate::cli::state::json::{self, Entry, Form};
+use crate::cli::state::json::{self, Around, Entry, Form};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
 use crate::core::time::Epoch;
@@ -85,7 +85,7 @@ fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
             return;
         }
         piece += separator;
-        piece += &json::text(&Entry::new(&record, desk.book.holder(&record)));
+        piece += &json::text(&Entry::new(&record, Around::of(desk.book, &record)));
         separator = ",";
         if piece.len() >= PIECE {
             written = (desk.out)(&std::mem::take(&mut piece));

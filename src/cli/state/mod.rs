@@ -88,6 +88,7 @@ impl Desk<'_> {
     /// What a transfer does just now, in a word. One that a process works on runs, unless its time has not come.
     fn word(&self, record: &Record) -> &'static str {
         match &record.status {
+            Status::Done if self.book.is_missing(record) => "missing",
             Status::Done => "complete",
             Status::Failed { .. } => "failed",
             Status::Suspended => "suspended",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{algorithm_name, human_delay, human_size, printable};
 use crate::cli::report::clock;
-use crate::cli::state::json::{self, Form, Story};
+use crate::cli::state::json::{self, Around, Form, Story};
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::file_xfer::dossier::{Draft, Joints};
@@ -18,7 +18,7 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let contents = desk.load()?;
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
-        Form::Json => json::text(&Story::new(record, desk.book.holder(record))) + "\n",
+        Form::Json => json::text(&Story::new(record, Around::of(desk.book, record))) + "\n",
         Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
@@ -95,7 +95,7 @@ fn state(desk: &Desk<'_>, record: &Record) -> String {
         (Status::Pending, holder, Some(next)) if next > desk.now.wall => {
             format!(
                 "waiting{}, next try in {} ({}): {}",
-                holder.map(|holder| format!(" in process {holder}")).unwrap_or_default(),
+                holder.map(|holder| format!(", run by process {holder}")).unwrap_or_default(),
                 human_delay(next.since(desk.now.wall)),
                 clock(next),
                 last.unwrap_or("its time has not come")
@@ -108,8 +108,9 @@ fn state(desk: &Desk<'_>, record: &Record) -> String {
         (Status::Pending, None, due) => ready(record, due, last),
         (Status::Suspended, ..) => "suspended".into(),
         (Status::Done, ..) => format!(
-            "complete{}",
-            record.finished.as_ref().map(|f| format!(" since {}", clock(f.at))).unwrap_or_default()
+            "complete{}{}",
+            record.finished.as_ref().map(|f| format!(" since {}", clock(f.at))).unwrap_or_default(),
+            if desk.book.is_missing(record) { "; its file is missing: moved or deleted since" } else { "" }
         ),
         (Status::Failed { code, message }, ..) => format!("failed for good: {message} (error {code})"),
     }

@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::BookError;
+use crate::cli::foreign::{BookError, Left};
 use crate::cli::samples::{self, at};
+use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::XferId;
 use crate::core::range::Length;
 use crate::io::state_file::StateError;
@@ -18,6 +19,7 @@ struct Fake {
     damaged: bool,
     foreign: bool,
     held: Option<XferId>,
+    missing: bool,
     parts: PathBuf,
 }
 
@@ -43,6 +45,13 @@ impl Book for Fake {
     }
     fn holder(&self, record: &Record) -> Option<String> {
         (self.held == Some(record.id)).then(|| "4711".into())
+    }
+    fn is_missing(&self, record: &Record) -> bool {
+        self.missing && record.status == Status::Done
+    }
+    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
+        let removed = self.parts(record).into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
+        Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
     }
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         ["part", "journal"].map(|end| self.parts.join(format!("{}.persxfer-{end}", record.name))).into()
@@ -109,7 +118,7 @@ fn a_list_as_json_has_boincs_names() {
     assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
     let first = &out["{\"schema\":1,\"transfers\":[".len()..];
     let first = &first[..=first.find('}').expect("an end")];
-    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"in_use_by":null}"#);
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"file":null,"in_use_by":null}"#);
     assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
 }
 
@@ -199,6 +208,33 @@ fn checks() {
     assert_eq!(exit, Ok(3));
     assert!(out.contains(":3:14:") && out.contains("nothing was changed"), "{out}");
     assert_eq!(ran(&lost, &["list"]).2.expect_err("it cannot").0, 5);
+}
+
+#[test]
+fn a_finished_file_that_is_gone_is_told_and_is_no_damage() {
+    for (missing, word, file) in [(false, "complete", "present"), (true, "missing", "missing")] {
+        let book = Fake { missing, ..fake() };
+        let row = ran(&book, &["list", "--all"]).0.lines().find(|l| l.contains("whole.bin")).map(str::to_owned);
+        assert!(row.as_deref().is_some_and(|row| row.contains(word)), "{row:?}");
+        let list: serde_json::Value = serde_json::from_str(&ran(&book, &["list", "--all", "--json"]).0).expect("JSON");
+        let files: Vec<_> = list["transfers"].as_array().expect("a list").iter().map(|t| &t["file"]).collect();
+        assert_eq!(files, [&().into(), &().into(), &serde_json::Value::from(file), &().into()]);
+        assert_eq!(ran(&book, &["show", "whole.bin"]).0.contains("its file is missing"), missing);
+        let (out, _, exit) = ran(&book, &["check"]);
+        assert_eq!(
+            (exit, out.contains("/data/whole.bin: complete, and not there any more")),
+            (Ok(0), missing),
+            "{out}"
+        );
+        assert!(out.ends_with("4 transfers, no damage\n"), "{out}");
+    }
+}
+
+#[test]
+fn one_that_waits_elsewhere_says_who_runs_it_and_when_it_is_tried() {
+    let book = Fake { held: Some(XferId(0x11)), ..fake() };
+    let (out, _, _) = ran(&book, &["show", "waiting.bin"]);
+    assert!(out.contains("waiting, run by process 4711, next try in 1 min 12 s ("), "{out}");
 }
 
 #[test]

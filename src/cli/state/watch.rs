@@ -21,7 +21,7 @@ pub(crate) fn run(which: Which, book: &dyn Book, cwd: &Path, say: &dyn Fn(&str))
     let stdout = Out::stdout();
     let terminal = std::io::stdout().is_terminal();
     let mut last = String::new();
-    while stdout.is_open() {
+    loop {
         let quiet = |_: &str| Ok(());
         let desk = Desk { book, now: foreign::now(), cwd, out: &quiet, columns: stdout_columns(), say };
         let table = match list::table_of(&desk, which)? {
@@ -33,7 +33,8 @@ pub(crate) fn run(which: Which, book: &dyn Book, cwd: &Path, say: &dyn Fn(&str))
             stdout.write(text.as_bytes()).map_err(|e| Trouble::io("write to", Path::new("standard output"), &e))?;
         }
         last = text;
-        std::thread::sleep(EVERY);
+        if !stdout.rest(EVERY) {
+            return Ok(Exit::Complete);
+        }
     }
-    Ok(Exit::Complete)
 }

@@ -1,6 +1,5 @@
 //! Life: how a transfer ends, how another life begins, and what people want of it.
 
-use crate::core::backoff::Backoff;
 use crate::core::failure::LocalFault;
 use crate::core::giveup::{GiveUpFrom, Patience};
 use crate::core::machine::Cx;
@@ -11,7 +10,7 @@ use crate::core::pers_xfer::rules::Rules;
 use crate::core::pers_xfer::session::at_work;
 use crate::core::pers_xfer::waiting::Wait;
 use crate::core::pers_xfer::{Action, Urgency};
-use crate::core::time::{Delay, Now};
+use crate::core::time::Now;
 use crate::core::units::human_delay;
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
@@ -26,8 +25,8 @@ pub(super) enum Stop {
     Suspension,
     /// Trouble on this machine beside it.
     Local(LocalFault),
-    /// The transfer fails for good, once what is held is known.
-    Fail { code: i32, message: String },
+    /// The transfer has failed for good, and is over once what is held is known; or another life of it has begun since.
+    LifeOver,
 }
 
 impl PersFileXfer {
@@ -52,6 +51,18 @@ impl PersFileXfer {
 
     pub(super) fn fail(&mut self, code: i32, message: String, cx: &mut Cx<'_, Action>) {
         self.end_life(Status::Failed { code, message }, cx);
+    }
+
+    /// A session that ran when its life ended has told what it held: that is all that counts of it.
+    pub(super) fn outlived(&mut self, cx: &mut Cx<'_, Action>) {
+        match self.record.status.clone() {
+            status @ Status::Failed { .. } => self.end_life(status, cx),
+            status => {
+                self.new_life(cx.now);
+                self.record.status = status;
+                cx.out.push(Action::Save(Urgency::Now));
+            }
+        }
     }
 
     fn end_life(&mut self, status: Status, cx: &mut Cx<'_, Action>) {
@@ -87,13 +98,19 @@ impl PersFileXfer {
         self.stop_for_good(error_code::GAVE_UP, message, cx);
     }
 
-    /// Fails for good: at once, or once the running session has told what is held.
+    /// Fails for good. The record says so at once; a running session still has to tell what is held.
     fn stop_for_good(&mut self, code: i32, message: String, cx: &mut Cx<'_, Action>) {
         match &mut self.state {
             State::Running(session) => {
-                if session.stop.replace(Stop::Fail { code, message }).is_none() {
+                if !self.record.status.is_open() {
+                    return;
+                }
+                if session.stop.replace(Stop::LifeOver).is_none() {
                     cx.out.push(Action::Cancel);
                 }
+                self.record.status = Status::Failed { code, message };
+                self.record.next_request_time = None;
+                cx.out.push(Action::Save(Urgency::Now));
             }
             State::Wished(_) => {
                 cx.out.push(Action::Cancel);
@@ -116,25 +133,15 @@ impl PersFileXfer {
                 self.holds.clear_host_backoffs();
                 self.wait_no_longer(cx.now);
             }
+            // Its session was told to end, and has not yet: the new life goes on from what that will have held.
+            State::Running(_) if !self.record.status.is_open() => self.record.begin_new_life(),
             State::Wished(_) | State::Running(_) => return,
         }
         cx.out.push(Action::Save(Urgency::Now));
     }
 
-    /// Verdicts, counts and times anew; bytes, validators and the story of the past are kept.
     fn new_life(&mut self, now: Now) {
-        let record = &mut self.record;
-        for mirror in &mut record.mirrors {
-            let contributed = mirror.contributed;
-            *mirror = MirrorRecord { contributed, ..MirrorRecord::new(mirror.url.clone()) };
-        }
-        record.status = Status::Pending;
-        (record.num_retries, record.sessions, record.first_request_time) = (0, 0, None);
-        record.backoff = Backoff::default();
-        record.time_so_far = Delay::ZERO;
-        record.dossier.changes = 0;
-        record.apart = false;
-        (record.confirmed, record.progress_mark) = (at_work(&record.dossier), at_work(&record.dossier));
+        self.record.begin_new_life();
         self.patience = Patience::new(self.rules.give_up, self.rules.give_up_from);
         self.holds = mirrors::Holds::default();
         self.prefer = None;

@@ -4,7 +4,6 @@ use crate::core::file_xfer::Freshness;
 use crate::core::giveup::Patience;
 use crate::core::machine::{Cx, Machine};
 use crate::core::mirrors::{self, Holds, Next};
-use crate::core::pers_xfer::life::Stop;
 use crate::core::pers_xfer::record::{Record, Status};
 use crate::core::pers_xfer::rules::Rules;
 use crate::core::pers_xfer::session::Session;
@@ -151,7 +150,6 @@ impl PersFileXfer {
     fn deadline(&self, now: Now) -> Option<Mono> {
         let end = self.patience.ends_at(now).filter(|_| self.window_runs())?;
         match &self.state {
-            State::Running(Session { stop: Some(Stop::Fail { .. }), .. }) => None,
             State::Running(Session { last_bytes: Some(at), .. }) => Some(end.max(*at + self.rules.stall)),
             _ => Some(end),
         }

@@ -11,6 +11,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::options::Options;
+use crate::core::pers_xfer::session::at_work;
 use crate::core::pers_xfer::sharing::{OwnerId, Wish};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
@@ -164,6 +165,24 @@ impl Record {
         }
     }
 
+    /// Begins another life: verdicts, counts and times anew. What is held, what is known of the file's versions and the story
+    /// of the past are kept.
+    pub fn begin_new_life(&mut self) {
+        for mirror in &mut self.mirrors {
+            let contributed = mirror.contributed;
+            *mirror = MirrorRecord { contributed, ..MirrorRecord::new(mirror.url.clone()) };
+        }
+        self.apart = false;
+        self.status = Status::Pending;
+        (self.num_retries, self.sessions) = (0, 0);
+        (self.first_request_time, self.next_request_time) = (None, None);
+        self.time_so_far = Delay::ZERO;
+        self.backoff = Backoff::default();
+        (self.patience_used, self.patience_at) = (Delay::ZERO, None);
+        self.dossier.changes = 0;
+        (self.confirmed, self.progress_mark) = (at_work(&self.dossier), at_work(&self.dossier));
+    }
+
     /// The class of the failure that ended it, where it failed for good.
     pub fn failed_class(&self) -> Option<Class> {
         let Status::Failed { code, .. } = self.status else { return None };
@@ -222,6 +241,13 @@ pub enum Status {
         /// What is said of it: BOINC's `<error_msg>`.
         message: String,
     },
+}
+
+impl Status {
+    /// Neither done nor failed for good.
+    pub const fn is_open(&self) -> bool {
+        matches!(self, Self::Pending | Self::Suspended)
+    }
 }
 
 /// One failure of the past.

@@ -142,7 +142,7 @@ impl PersFileXfer {
             // A file that is whole is whole, even if it had been told to stop.
             (End::Complete { evidence }, _) => self.complete(evidence, finished, cx),
             (End::Unchanged, _) => self.unchanged(finished, cx),
-            (_, Some(Stop::Fail { code, message })) => self.fail(code, message, cx),
+            (_, Some(Stop::LifeOver)) => self.outlived(cx),
             (_, Some(Stop::Local(fault))) => self.trouble_at(session.mirror, fault, cx),
             (End::Failed(Failure::Local(fault)), _) => self.trouble_at(session.mirror, fault, cx),
             (End::Failed(failure), _) => self.failed(&session, &failure, outcome.origin.as_ref(), cx),

@@ -8,8 +8,9 @@
 use std::fmt;
 
 use crate::core::machine::{Cx, Machine};
+use crate::core::pers_xfer::machine::State;
 use crate::core::pers_xfer::record::{Record, Status};
-use crate::core::pers_xfer::{Event, PersFileXfer, Rules};
+use crate::core::pers_xfer::{Action, Event, PersFileXfer, Rules};
 use crate::core::time::{Epoch, Now};
 use crate::core::url::MirrorUrl;
 
@@ -82,23 +83,40 @@ impl Wanted {
 pub fn obeyed(mut record: Record, more: &[Wanted], now: Now, rng: &mut dyn rand::Rng) -> Record {
     let left: Vec<Wanted> = std::mem::take(&mut record.wishes).into_iter().map(|wish| wish.what).collect();
     record.owner = None;
-    for wanted in left.iter().chain(more) {
-        if wanted.concerns(&record.status) {
-            record = after(record, wanted, now, rng);
-        }
-    }
-    record
-}
-
-fn after(record: Record, wanted: &Wanted, now: Now, rng: &mut dyn rand::Rng) -> Record {
+    let wanted: Vec<&Wanted> = left.iter().chain(more).collect();
+    // Of the first that changes something on: those before it must not even touch the record.
+    let Some(first) = wanted.iter().position(|wanted| wanted.concerns(&record.status)) else { return record };
     let rules = Rules::of(&record.options);
     let mut machine = PersFileXfer::from_record(record, rules, now);
     // Nobody carries out what it wishes for: it is not run here.
     let mut out = Vec::new();
-    for event in std::iter::once(Event::Paused).chain(wanted.events()) {
-        machine.handle(event, &mut Cx { now, rng: &mut *rng, out: &mut out });
+    let mut cx = Cx { now, rng, out: &mut out };
+    machine.handle(Event::Paused, &mut cx);
+    obey(&mut machine, wanted.into_iter().skip(first), &mut cx);
+    *machine.into_record()
+}
+
+/// A machine is told what is wanted of it, in order. What it leaves to be done is what the last of it comes to: where an
+/// abort was followed by a retry, nothing is over.
+pub fn obey<'w>(machine: &mut PersFileXfer, wanted: impl IntoIterator<Item = &'w Wanted>, cx: &mut Cx<'_, Action>) {
+    let from = cx.out.len();
+    for wanted in wanted {
+        if wanted.concerns(&machine.record().status) {
+            wanted.events().into_iter().for_each(|event| machine.handle(event, cx));
+        }
     }
-    machine.record().clone()
+    let mut end = None;
+    for action in cx.out.split_off(from) {
+        match action {
+            Action::Over | Action::Rest(_) => end = Some(action),
+            other => cx.out.push(other),
+        }
+    }
+    let holds = matches!(
+        (&end, &machine.state),
+        (Some(Action::Over), State::Over) | (Some(Action::Rest(_)), State::Resting(_))
+    );
+    cx.out.extend(end.filter(|_| holds));
 }
 
 impl fmt::Display for OwnerId {

@@ -150,6 +150,10 @@ impl Copies {
         {
             match copy {
                 Copy::Sound(document) if best == Some(place) => (newest.document, newest.place) = (*document, place),
+                // The ordinary trace of a process that was killed while it wrote: whatever it was to say was not promised.
+                Copy::Damaged(damage) if place == Place::Next && best.is_some() => {
+                    tracing::debug!(path = %path.display(), %damage, "a writing was broken off");
+                }
                 Copy::Damaged(damage) if best.is_some() || first_writing => newest.damaged.push((path, damage)),
                 Copy::Damaged(damage) => return Err((path, damage)),
                 _ => {}
@@ -174,9 +178,11 @@ impl Newest {
         }
         match self.place {
             Place::Next => durable::sync_file(&files.next).and_then(|()| files.rotate())?,
-            Place::Prev if self.damaged.is_empty() => warnings.push(self.older_warning(files)),
-            // An older one, left by a writing that was broken off after its rotation.
+            // An older one, or a broken one, left by a writing that did not come to its end.
             _ => durable::remove(&files.next)?,
+        }
+        if self.place == Place::Prev && self.damaged.is_empty() {
+            warnings.push(self.older_warning(files));
         }
         Ok(warnings)
     }

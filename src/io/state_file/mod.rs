@@ -94,7 +94,7 @@ impl StateFile {
         if memory.last.as_ref().is_none_or(|(_, document)| self.check_ours(document).is_err()) {
             self.refuse_foreign_unlocked()?;
         }
-        durable::create_folder(durable::folder_of(self.path()))?;
+        durable::create_folder(durable::folder_of(self.path()), durable::PRIVATE_FOLDER)?;
         let _lock = Lock::acquire(&self.lock, self.patience)?;
         let looked = memory.last.is_some();
         let (stamp, mut document) = match self.remembered(&mut memory) {

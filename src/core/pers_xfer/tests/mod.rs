@@ -7,3 +7,4 @@ mod passes;
 mod people;
 mod sessions;
 mod window;
+mod wishes;

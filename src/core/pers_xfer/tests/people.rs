@@ -139,7 +139,8 @@ fn a_wait_goes_on_where_it_was_suspended() {
 #[test]
 fn abort_while_running_waits_for_the_end_of_the_session() {
     let mut bench = running(1);
-    assert_eq!(bench.feed(Event::Abort), [Action::Cancel]);
+    assert_eq!(bench.feed(Event::Abort), [Action::Cancel, Action::Save(Urgency::Now)]);
+    assert_eq!(bench.error_code(), Some(error_code::ABORTED), "what is stored now says so already");
     assert_eq!(bench.feed(Event::Abort), []);
     bench.held = MIB;
     assert_eq!(overs(&bench.end(End::Cancelled)), 1);

@@ -3,7 +3,7 @@
 use super::bench::{Bench, MIB, cut, disk_full, later, overs, started, status};
 use crate::core::file_xfer::End;
 use crate::core::pers_xfer::record::{Status, error_code};
-use crate::core::pers_xfer::{Action, Event, OnLocalFault, Rules, View};
+use crate::core::pers_xfer::{Action, Event, OnLocalFault, Rules, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::verdict::Class;
@@ -79,7 +79,7 @@ fn before_the_first_session_the_window_does_not_run() {
 #[test]
 fn a_running_session_without_bytes_is_cancelled_and_over_when_it_has_ended() {
     let mut bench = running(1);
-    assert_eq!(bench.wake(), [Action::Cancel]);
+    assert_eq!(bench.wake(), [Action::Cancel, Action::Save(Urgency::Now)]);
     assert_eq!(bench.wakes(), None);
     bench.held = MIB;
     assert_eq!(overs(&bench.end(End::Cancelled)), 1);
@@ -96,7 +96,11 @@ fn bytes_that_arrive_however_slowly_keep_it_alive() {
         assert_eq!(bench.feed(Event::Wake), [], "{:?}", bench.now);
     }
     assert_eq!(bench.sleeps(), Rules::default().stall);
-    assert_eq!(bench.wake(), [Action::Cancel], "none within the stall time, and the window has long passed");
+    assert_eq!(
+        bench.wake(),
+        [Action::Cancel, Action::Save(Urgency::Now)],
+        "none within the stall time, and the window has long passed"
+    );
 }
 
 #[test]
