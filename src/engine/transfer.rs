@@ -219,11 +219,13 @@ impl Transfer {
     /// What a session with this mirror is to do.
     pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, sync: SyncMode) -> Option<Orders> {
         let record = self.machine.record();
-        let url = record.mirrors.get(mirror)?.url.clone();
+        let asked = record.mirrors.get(mirror)?;
+        let (url, named_with) = (asked.url.clone(), asked.named_with.clone());
         let first_origin = record.mirrors.first()?.url.origin();
         let others = record.mirrors.iter().enumerate().any(|(i, m)| i != mirror && m.standing == Standing::Usable);
         Some(Orders {
             url,
+            named_with,
             first_origin,
             dossier: record.dossier.clone(),
             home: self.home()?,

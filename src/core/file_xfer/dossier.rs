@@ -4,6 +4,7 @@
 //! turns out to hold other content than the draft, a *rival* draft is begun beside it, and takes its place only when it
 //! is whole or longer; so a login page or an odd mirror never costs the bytes already held.
 
+use crate::core::digest::Expected;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::url::Origin;
@@ -41,6 +42,8 @@ pub struct Draft {
     pub inode: Option<u64>,
     /// Every session but the first proved its joint by comparing bytes, or by a strong validator.
     pub joints: Joints,
+    /// What servers say that the whole has as digests (`vouch`).
+    pub vouched: Vec<Expected>,
 }
 
 /// How the sessions of one draft were joined: the weakest joint counts.
@@ -66,12 +69,20 @@ pub struct OriginNotes {
     pub if_range: IfRange,
     /// Its ETags differ although the bytes are the same, so they are not looked at.
     pub etags_lie: bool,
+    /// What its answers to range requests call the digest of the whole is not that, so it is not looked at.
+    pub part_digests_lie: bool,
 }
 
 impl OriginNotes {
     /// Nothing learned yet.
     pub fn new(origin: Origin) -> Self {
-        Self { origin, ranges: Ranges::default(), if_range: IfRange::default(), etags_lie: false }
+        Self {
+            origin,
+            ranges: Ranges::default(),
+            if_range: IfRange::default(),
+            etags_lie: false,
+            part_digests_lie: false,
+        }
     }
 }
 
@@ -92,6 +103,11 @@ impl Draft {
     /// What is known of the version, without the bytes: a page in place of the file is told by it.
     pub fn facts(&self) -> Self {
         Self { held: Length::ZERO, inode: None, ..self.clone() }
+    }
+
+    /// The digest to check the whole by, where servers vouch for it.
+    pub fn vouched(&self) -> Option<&Expected> {
+        Expected::strongest(&self.vouched)
     }
 
     /// Nothing is held, and nothing known.

@@ -2,8 +2,9 @@
 
 use crate::core::failure::{Failure, RedirectFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
+use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::file_xfer::{
-    AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, Next, Place, Plan, Receive, Step, Unless, Wanted,
+    AnswerHead, Ask, Carry, Event, FileOp, MAX_REDIRECTS, NamedBy, Next, Place, Plan, Receive, Step, Unless, Wanted,
 };
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
@@ -38,6 +39,10 @@ pub struct FileXfer {
     pub(super) told_by_416: Option<Length>,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
+    /// A part of the file came with another digest of the whole than is known.
+    pub(super) contradicted: bool,
+    /// Mirrors that servers named, until they are taken.
+    pub(super) named: Option<NamedMirrors>,
     asks: u32,
     /// File operations wished for since the last step.
     pub(super) ops: Vec<FileOp>,
@@ -46,7 +51,7 @@ pub struct FileXfer {
 /// The request under way, over all its redirects.
 #[derive(Clone, Debug)]
 pub(super) struct Asking {
-    url: MirrorUrl,
+    pub(super) url: MirrorUrl,
     carry: Carry,
     purpose: Purpose,
     pub(super) range: Option<Wanted>,
@@ -101,6 +106,8 @@ impl FileXfer {
             probed: false,
             told_by_416: None,
             plain: false,
+            contradicted: false,
+            named: None,
             asks: 0,
             ops,
         }
@@ -164,7 +171,7 @@ impl FileXfer {
     /// What to do after what happened.
     pub fn handle(&mut self, event: Event) -> Step {
         match event {
-            Event::Answer(head) => self.answered(head),
+            Event::Answer(head) => self.answered(*head),
             Event::Joined => self.joined(),
             Event::Differs(at) => self.differs(at),
             Event::Ended(at) => self.ended(at),
@@ -231,9 +238,11 @@ impl FileXfer {
             return self.fail(Failure::BadAnswer(crate::core::failure::BadAnswer::Unsatisfiable { detail }));
         }
         self.asking = Asking::to(self.plan.url.clone(), purpose);
-        if self.plan.url.origin() != self.plan.first_origin {
-            self.asking.carry = Carry::Headers;
-        }
+        self.asking.carry = match self.plan.named_by {
+            NamedBy::Server => Carry::Never,
+            NamedBy::User if self.plan.url.origin() != self.plan.first_origin => Carry::Headers,
+            NamedBy::User => Carry::Everything,
+        };
         self.asking.range = range;
         self.hop()
     }
@@ -291,6 +300,7 @@ impl FileXfer {
     }
 
     fn redirected(&mut self, head: &AnswerHead) -> Step {
+        self.note_named(head);
         match self.follow(head) {
             Ok(()) => self.hop(),
             Err(fault) => self.fail(Failure::Redirect(fault)),
@@ -305,6 +315,9 @@ impl FileXfer {
         if from.is_https() && !to.is_https() {
             return Err(RedirectFault::Downgrade);
         }
+        if self.asking.carry == Carry::Never && from.is_public_host() && !to.is_public_host() {
+            return Err(RedirectFault::Inward);
+        }
         self.asking.seen.push(from);
         if self.asking.seen.contains(&to) {
             return Err(RedirectFault::Loop);
@@ -313,7 +326,7 @@ impl FileXfer {
         if self.asking.hops > MAX_REDIRECTS {
             return Err(RedirectFault::TooMany { limit: MAX_REDIRECTS });
         }
-        if to.origin() != self.asking.url.origin() {
+        if to.origin() != self.asking.url.origin() && self.asking.carry != Carry::Never {
             self.asking.carry = Carry::Nothing;
         }
         self.asking.url = to;

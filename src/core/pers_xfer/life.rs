@@ -33,7 +33,14 @@ pub(super) enum Stop {
 impl PersFileXfer {
     pub(super) fn complete(&mut self, evidence: Evidence, finished: Option<Finished>, cx: &mut Cx<'_, Action>) {
         let size = at_work(&self.record.dossier);
-        let facts = finished.unwrap_or(Finished { at: cx.now.wall, evidence, size, mtime_ns: 0, inode: 0 });
+        let facts = finished.unwrap_or(Finished {
+            at: cx.now.wall,
+            evidence,
+            size,
+            mtime_ns: 0,
+            inode: 0,
+            server_digest: None,
+        });
         self.record.nbytes = Some(facts.size);
         self.record.confirmed = facts.size;
         self.record.finished = Some(facts);
@@ -125,7 +132,7 @@ impl PersFileXfer {
     fn new_life(&mut self, now: Now) {
         let record = &mut self.record;
         for mirror in &mut record.mirrors {
-            *mirror = MirrorRecord::new(mirror.url.clone());
+            *mirror = mirror.afresh();
         }
         record.status = Status::Pending;
         (record.num_retries, record.sessions, record.first_request_time) = (0, 0, None);

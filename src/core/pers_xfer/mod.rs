@@ -10,12 +10,14 @@
 //! | `machine` | which event goes where, what is to be done next, and when to wake |
 //! | `session` | what the events of a session change, and what its end means |
 //! | `waiting` | why and until when nothing is done; the failed pass |
+//! | `named` | the mirrors that servers name |
 //! | `life` | how a life ends, how another one begins, what people want |
 //! | `sharing` | what other processes want of it |
 //! | `view` | what is told to people |
 
 mod life;
 mod machine;
+mod named;
 pub mod options;
 pub mod record;
 mod rules;
@@ -32,6 +34,7 @@ pub use view::View;
 
 use std::path::PathBuf;
 
+use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{Freshness, Outcome};
@@ -71,6 +74,13 @@ pub enum Event {
     /// The URLs of the file, in order, as somebody now lists them: those already known keep their standing, those not
     /// listed stay behind them, and a new one is fresh activity that ends a wait. Positions in [`Action`]s change with it.
     Mirrors(Vec<MirrorUrl>),
+    /// A server named these mirrors of the file that has this digest: they go behind all others.
+    Duplicates {
+        /// Of the whole file.
+        digest: Expected,
+        /// The best first.
+        urls: Vec<MirrorUrl>,
+    },
     /// A person wants it tried now; on a failed record: a new life.
     Retry,
     /// A person wants it to rest.

@@ -41,6 +41,7 @@ fn draft(name: &'static str, draft: &Draft) -> Node {
     nodes.extend(draft.coding.as_ref().map(|t| Node::text("coding", t)));
     nodes.extend(draft.inode.map(|n| Node::plain("inode", n)));
     nodes.extend((draft.joints != Joints::default()).then(|| Node::plain("joints", words::joints(draft.joints))));
+    nodes.extend(draft.vouched.iter().map(|d| Node::plain("vouched", words::digest(d))));
     Node::parent(name, Shape::Draft, nodes)
 }
 
@@ -54,6 +55,7 @@ fn read_draft(element: &Element<'_>) -> Draft {
         coding: text(element, "coding"),
         inode: text(element, "inode").and_then(|t| t.parse().ok()),
         joints: text(element, "joints").map_or_else(Joints::default, |w| words::read_joints(&w)),
+        vouched: element.all("vouched").filter_map(|e| words::read_digest(&e.text())).collect(),
     }
 }
 
@@ -81,6 +83,7 @@ fn origin_notes(notes: &OriginNotes) -> Node {
         (notes.if_range != IfRange::default()).then(|| Node::plain("if_range", words::if_range(notes.if_range))),
     );
     nodes.extend(notes.etags_lie.then(|| Node::flag("etags_lie")));
+    nodes.extend(notes.part_digests_lie.then(|| Node::flag("part_digests_lie")));
     Node::parent("origin_notes", Shape::Origin, nodes)
 }
 
@@ -90,5 +93,6 @@ fn read_origin_notes(element: &Element<'_>) -> Option<OriginNotes> {
         ranges: text(element, "ranges").map(|w| words::read_ranges(&w)).unwrap_or_default(),
         if_range: text(element, "if_range").map(|w| words::read_if_range(&w)).unwrap_or_default(),
         etags_lie: scalar::flag(element.child("etags_lie")),
+        part_digests_lie: scalar::flag(element.child("part_digests_lie")),
     })
 }

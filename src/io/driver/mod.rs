@@ -5,6 +5,7 @@ mod finish;
 mod receive;
 mod session;
 mod trace;
+mod vouched;
 
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
+use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::file_xfer::{Company, End, Freshness, Outcome, Place, Timeouts};
 pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
@@ -27,6 +29,8 @@ use session::Session;
 pub struct Orders {
     /// The mirror.
     pub url: MirrorUrl,
+    /// Where a server named the mirror: with which digest of the whole.
+    pub named_with: Option<Expected>,
     /// The origin of the transfer's first URL.
     pub first_origin: Origin,
     /// What is known.
@@ -104,6 +108,8 @@ pub enum Tell {
         /// Received in this session.
         received: Length,
     },
+    /// A server named mirrors of the file.
+    Duplicates(NamedMirrors),
     /// The digest is being computed.
     Verifying,
     /// For the user: something that is no failure.

@@ -1,15 +1,18 @@
 //! One session's loop: file operations, then the move that the machine wants.
 
+use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, NamedBy, Next, OVERLAP, Outcome, Place, Plan, Proof,
+    Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::io::driver::trace;
+use crate::io::driver::vouched::{adopt_law, algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
@@ -36,6 +39,8 @@ pub(super) struct Session {
     /// What was received when progress was last told.
     pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
+    /// The digest that proved the file, where a server named it.
+    pub(super) server_digest: Option<Algorithm>,
     told: Dossier,
 }
 
@@ -52,6 +57,7 @@ pub(super) struct OpenBody {
 impl Session {
     /// Opens the part files where their name is known, and makes the machine.
     pub(super) fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+        let server_digest = adopt_law(&mut orders);
         let mut store = orders.store.take();
         // Where the server is only asked about a finished file, there is nothing to open yet.
         if let (None, None, Home::File(path)) = (&store, &orders.revalidate, &orders.home) {
@@ -60,7 +66,8 @@ impl Session {
             store = Some(open_store(&path, &mut dossier, &orders, &*tell)?);
             orders.dossier = dossier;
         }
-        if let Some(store) = &store {
+        if let Some(store) = &mut store {
+            store.want(&algorithms(&orders.terms, &orders.dossier));
             settle_held(&mut orders.dossier, store);
         }
         let plan = plan(&orders, store.as_mut(), hands.seed)?;
@@ -68,7 +75,7 @@ impl Session {
         let machine = FileXfer::new(plan);
         let (open, received, finished) = (None, Length::ZERO, None);
         let told_received = received;
-        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, told })
+        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, server_digest, told })
     }
 
     /// Runs the machine to its end.
@@ -85,12 +92,13 @@ impl Session {
             for op in step.ops {
                 self.apply(op)?;
             }
+            if let Next::Receive(plan) = &step.next {
+                self.ready_to_write(plan.place)?;
+            }
+            self.tell_named();
             let event = match step.next {
                 Next::Ask(ask) => self.ask(ask).await,
-                Next::Receive(plan) => {
-                    self.ready_to_write(plan.place)?;
-                    self.receive(plan).await?
-                }
+                Next::Receive(plan) => self.receive(plan).await?,
                 Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
                 Next::Unchanged => return Ok(Leg::End(End::Unchanged)),
                 Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
@@ -103,14 +111,14 @@ impl Session {
         self.put_away().await;
         let now = self.hands.clock.now().wall;
         let hop =
-            Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
+            Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::Yes };
         let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
         trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
                 trace::answer(status, &headers);
                 self.open = Some(OpenBody { status, body, pending: None, joined: false });
-                Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
+                Event::Answer(Box::new(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall)))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),
         }
@@ -145,6 +153,7 @@ impl Session {
         if let (Some(store), Some(total)) = (&mut self.store, total) {
             store.reserve(place, total)?;
         }
+        self.heed_what_is_said();
         Ok(())
     }
 
@@ -219,7 +228,9 @@ fn open_store(
     if claimed.part.inode.is_none() {
         claimed.part = Draft::default();
     }
-    let opened = PartStore::open(path, &claimed, orders.terms.spec.clone())?;
+    let mut spec = orders.terms.spec.clone();
+    spec.algorithms = algorithms(&orders.terms, dossier);
+    let opened = PartStore::open(path, &claimed, spec)?;
     for remark in opened.remarks {
         tell(Tell::Remark(remark));
     }
@@ -248,12 +259,14 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
     };
     Ok(Plan {
         url: orders.url.clone(),
+        named_by: if orders.named_with.is_some() { NamedBy::Server } else { NamedBy::User },
         first_origin: orders.first_origin.clone(),
         dossier: orders.dossier.clone(),
         proof,
         probe: probe.map(|(block, _)| block),
         probe_weight: probe.map_or(Weight::Constant, |(_, weight)| weight),
         digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
+        law: law(&orders.terms),
         company: orders.company,
         freshness: orders.freshness,
         revalidate: orders.revalidate.clone(),

@@ -334,6 +334,19 @@ impl PartStore {
         Ok(())
     }
 
+    /// Runs these digests too. Where they had not run, all begin anew at the start of what is held, beside the transfer.
+    pub fn want(&mut self, algorithms: &[Algorithm]) {
+        let news: Vec<Algorithm> = algorithms.iter().filter(|a| !self.spec.algorithms.contains(a)).copied().collect();
+        if news.is_empty() {
+            return;
+        }
+        self.spec.algorithms.extend(news);
+        for draft in std::iter::once(&mut self.part).chain(&mut self.rival) {
+            draft.hasher = None;
+            draft.hasher = Self::new_run(&self.spec, draft).map(Hasher::new);
+        }
+    }
+
     /// A draft with everything before `end` written out.
     fn settled(&mut self, place: Place, end: u64) -> Result<&Draft, LocalFault> {
         if end > self.draft_mut(place)?.gather.written() {
