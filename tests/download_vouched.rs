@@ -240,7 +240,6 @@ fn named_mirrors_are_remembered_with_their_mark() {
     w.download(&first.url("/f")).args(&mine).delays("1h", "2h").run().exits(0).says(&["by the server"]);
     w.holds(&data);
     assert!(near.count() > 0 && near.asked().iter().all(|a| a.header("authorization").is_none()));
-    // Typed, it is the user's, and may have the headers that are for every URL.
     assert_eq!(w.list(&["--all"])[0]["urls"].as_array().unwrap().len(), 2);
 }
 
