@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::cli::board;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::printable;
-use crate::core::pers_xfer::record::Evidence;
 use crate::core::time::Epoch;
 use crate::engine::{Ending, Notice, Report, WaitReason};
 
@@ -95,6 +94,7 @@ struct Ended {
     received: u64,
     status: &'static str,
     evidence: Option<&'static str>,
+    digest_source: Option<&'static str>,
     class: Option<&'static str>,
     message: Option<String>,
     next: Option<f64>,
@@ -184,13 +184,15 @@ fn ended(report: &Report) -> Ended {
         received: report.received.0,
         status: status(&report.ending),
         evidence: None,
+        digest_source: None,
         class: None,
         message: None,
         next: None,
     };
     match &report.ending {
         Ending::Complete { evidence } | Ending::Unchanged { evidence } => {
-            ended.evidence = Some(Evidence::word(*evidence))
+            ended.evidence = Some(evidence.word());
+            ended.digest_source = evidence.digest_source(report.server_digest);
         }
         Ending::Failed { class, message } => {
             (ended.class, ended.message) = (Some(class.word()), Some(printable(message)))

@@ -63,13 +63,13 @@ pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, Str
         Ending::Complete { evidence } => {
             let size = human_size(report.total.unwrap_or(report.held).0);
             let weight = if *evidence == Evidence::None { Weight::Matters } else { Weight::News };
-            (weight, format!("{name}: complete, {size}, {}", rests_on(*evidence, digests.name(report.path.as_deref()))))
+            (weight, format!("{name}: complete, {size}, {}", rests_on(*evidence, &source(report, digests))))
         }
         Ending::Unchanged { evidence } => (
             Weight::News,
             match evidence {
                 Evidence::None => format!("{name}: here already, and kept as it is; nothing vouches for it"),
-                _ => format!("{name}: here already, {}", rests_on(*evidence, digests.name(report.path.as_deref()))),
+                _ => format!("{name}: here already, {}", rests_on(*evidence, &source(report, digests))),
             },
         ),
         Ending::Failed { message, .. } => (Weight::Matters, format!("{name}: failed for good: {}", printable(message))),
@@ -78,10 +78,16 @@ pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, Str
     }
 }
 
-fn rests_on(evidence: Evidence, digest: Option<&str>) -> String {
+/// By which digest, and by whom it was named where not by the user.
+fn source(report: &Report, digests: &Digests) -> String {
+    let servers = report.server_digest.map(|algorithm| format!("{algorithm} by the server"));
+    servers.or_else(|| digests.name(report.path.as_deref()).map(str::to_owned)).unwrap_or_default()
+}
+
+fn rests_on(evidence: Evidence, digest: &str) -> String {
     match (evidence, digest) {
         (Evidence::None, _) => "length unverified: the server did not tell it (--checksum would prove the file)".into(),
-        (Evidence::Digest, Some(name)) => format!("evidence: digest {name}"),
+        (Evidence::Digest, name) if !name.is_empty() => format!("evidence: digest {name}"),
         (other, _) => format!("evidence: {}", other.word()),
     }
 }
@@ -156,6 +162,7 @@ fn count(reports: &[Report]) -> String {
 mod tests {
     use super::*;
     use crate::cli::{foreign, samples};
+    use crate::core::digest::Algorithm;
     use crate::core::range::Length;
 
     fn said(ending: Ending) -> String {
@@ -169,6 +176,9 @@ mod tests {
         insta::assert_snapshot!(said(Ending::Complete { evidence: Evidence::Validator }), @"out.bin: complete, 3.0 MiB, evidence: validator");
         insta::assert_snapshot!(said(Ending::Complete { evidence: Evidence::None }), @"out.bin: complete, 3.0 MiB, length unverified: the server did not tell it (--checksum would prove the file)");
         insta::assert_snapshot!(said(Ending::Unchanged { evidence: Evidence::Overlap }), @"out.bin: here already, evidence: overlap");
+        let by_server = Report { server_digest: Some(Algorithm::Sha256), ..samples::report(samples::complete()) };
+        let (_, by_server) = line(&by_server, &Digests::default(), samples::at(0));
+        insta::assert_snapshot!(by_server, @"out.bin: complete, 3.0 MiB, evidence: digest sha-256 by the server");
         insta::assert_snapshot!(said(samples::failed()), @"out.bin: failed for good: the server answered 404 Not Found (http://host/f)");
         insta::assert_snapshot!(said(samples::local()), @"out.bin: no space left on the disk for /data/out.bin: 2.0 MiB more are needed");
         let stopped = said(samples::stopped());

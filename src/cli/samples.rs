@@ -51,6 +51,7 @@ pub(crate) fn report(ending: Ending) -> Report {
         total: Some(Length(3 << 20)),
         held: Length(1 << 20),
         received: Length(1 << 19),
+        server_digest: None,
         ending,
     }
 }
@@ -76,6 +77,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         corrupt_fetches: 0,
         not_before: None,
         tried: false,
+        named_with: None,
     };
     let refused = Standing::Refused { class: Class::Missing, why: "the server answered 404 Not Found".into() };
     let first = usable(&format!("http://user:s3cret@a.example/{name}?token=s3cret"));
@@ -116,6 +118,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
             size: Length(3 << 20),
             mtime_ns: 0,
             inode: 7,
+            server_digest: None,
         }),
         status,
         options: Default::default(),

@@ -112,6 +112,11 @@ impl Algorithm {
         }
     }
 
+    /// Is it beyond anybody's means to make another file with the same digest? The weaker ones find damage, no more.
+    pub const fn proves(self) -> bool {
+        self.strength() >= Self::Sha256.strength()
+    }
+
     /// The algorithm of that name: ours, or as checksum tools and headers write it, in any case.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {

@@ -90,6 +90,18 @@ pub enum Failure {
         /// The digest found, hex.
         found: String,
     },
+    /// The whole file has another digest than the server itself says.
+    #[error(
+        "the bytes do not have the digest that the server itself names (Repr-Digest): {algorithm} is {found}, it says {named}"
+    )]
+    Vouched {
+        /// The algorithm's name as the user writes it.
+        algorithm: &'static str,
+        /// The digest that the server names, hex.
+        named: String,
+        /// The digest found, hex.
+        found: String,
+    },
     /// Another version was sent whole, and it has another digest than the one demanded; what is held of the first stays.
     #[error("the server sent another file, whole, and its {algorithm} is not the one expected")]
     WrongVersion {
@@ -160,6 +172,9 @@ pub enum RedirectFault {
         /// The scheme, made printable.
         scheme: String,
     },
+    /// From a public host into a private network, by a mirror that a server named.
+    #[error("a redirect from a public mirror that a server named to a private host, which is not followed")]
+    Inward,
     /// From https to http.
     #[error("a redirect from https to http, which is not followed")]
     Downgrade,

@@ -76,11 +76,16 @@ pub fn links(headers: &HeaderMap) -> Vec<Link> {
     values.flat_map(|value| read_links(&String::from_utf8_lossy(value.as_bytes()))).take(MAX_LINKS).collect()
 }
 
+/// The links of an answer that are of use for a file: to the same elsewhere, or to a description of it.
+pub fn links_of_a_file(headers: &HeaderMap) -> Vec<Link> {
+    links(headers).into_iter().filter(|link| link.is_rel("duplicate") || link.is_rel("describedby")).collect()
+}
+
 /// The mirrors that an answer from `base` names, the best first: at most [`MAX_DUPLICATES`], each once, not `base`
 /// itself, without user-info, and from a public host to public hosts only.
-pub fn duplicates(headers: &HeaderMap, base: &MirrorUrl) -> Vec<Duplicate> {
+pub fn duplicates(links: &[Link], base: &MirrorUrl) -> Vec<Duplicate> {
     let mut found: Vec<Duplicate> = Vec::new();
-    for link in links(headers).iter().filter(|link| link.is_rel("duplicate")) {
+    for link in links.iter().filter(|link| link.is_rel("duplicate")) {
         // The status code matters in a redirect's error only, and that is dropped.
         let Ok(url) = base.join(&link.target, 0).map(|url| url.without_credentials()) else { continue };
         let reachable = url.is_public_host() || !base.is_public_host();
@@ -95,9 +100,9 @@ pub fn duplicates(headers: &HeaderMap, base: &MirrorUrl) -> Vec<Duplicate> {
 }
 
 /// The first description of this media type that an answer from `base` names.
-pub fn described_by(headers: &HeaderMap, base: &MirrorUrl, media_type: &str) -> Option<MirrorUrl> {
+pub fn described_by(links: &[Link], base: &MirrorUrl, media_type: &str) -> Option<MirrorUrl> {
     let fits = |link: &Link| link.is_rel("describedby") && link.media_type().is_some_and(|t| t == media_type);
-    let found = links(headers).into_iter().filter(fits).find_map(|link| base.join(&link.target, 0).ok());
+    let found = links.iter().filter(|link| fits(link)).find_map(|link| base.join(&link.target, 0).ok());
     found.filter(|url| url.is_public_host() || !base.is_public_host()).map(|url| url.without_credentials())
 }
 
@@ -136,17 +141,17 @@ mod tests {
     }
 
     fn urls(values: &[&str], base: &MirrorUrl) -> Vec<String> {
-        duplicates(&headers(values), base).iter().map(|d| d.url.secret_url().to_string()).collect()
+        duplicates(&links(&headers(values)), base).iter().map(|d| d.url.secret_url().to_string()).collect()
     }
 
     #[test]
     fn the_mirrors_of_rfc_6249() {
-        let answer = headers(&[
+        let answer = links(&headers(&[
             "<http://www2.example.com/example.ext>; rel=duplicate; pri=2; pref; geo=GB; depth=1",
             "<ftp://ftp.example.com/example.ext>; rel=duplicate, <http://b.example.com/x,y;z>; rel=\"other Duplicate\"; pri=1",
             "<http://example.com/example.ext.meta4>; rel=describedby; type=\"Application/metalink4+xml; v=4\"",
             "<../up>; rel=duplicate; geo=far",
-        ]);
+        ]));
         let found = duplicates(&answer, &base());
         let parts: Vec<_> = found.iter().map(|d| (d.url.secret_url().as_str(), d.pri, d.geo.as_deref())).collect();
         assert_eq!(

@@ -155,6 +155,8 @@ pub fn merge(mirrors: &mut Vec<MirrorRecord>, holds: &mut Holds, urls: &[MirrorU
         .iter()
         .map(|url| known.iter().find(|m| m.url == *url).cloned().unwrap_or_else(|| MirrorRecord::new(url.clone())))
         .collect();
+    // What a server named and somebody now lists is that person's.
+    mirrors.iter_mut().filter(|m| urls.contains(&m.url)).for_each(|m| m.named_with = None);
     Merged { fresh, moved_to }
 }
 

@@ -95,7 +95,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::KeepsChanging { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::ChangedMeanwhile { .. } => (Class::Changed, transient, HostSign::Answering),
         Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
-        Failure::Digest { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
+        Failure::Digest { .. } | Failure::Vouched { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
         Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.
         Failure::Evidence { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),

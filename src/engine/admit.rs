@@ -150,7 +150,7 @@ fn finish(record: &mut Record, path: &Path) {
 fn as_it_stands(path: &Path, evidence: Evidence) -> Option<Finished> {
     let meta = path.symlink_metadata().ok()?;
     let (size, mtime_ns, inode) = (Length(meta.len()), mtime_ns(&meta), meta.ino());
-    Some(Finished { at: Epoch::from_secs(meta.mtime()), evidence, size, mtime_ns, inode })
+    Some(Finished { at: Epoch::from_secs(meta.mtime()), evidence, size, mtime_ns, inode, server_digest: None })
 }
 
 /// A file that is not ours stands there.
@@ -190,18 +190,23 @@ pub(super) fn stands(record: &Record) -> bool {
 
 /// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
 pub(super) fn reborn(mut record: Record) -> Record {
+    // Mirrors that a server named are those of the file as it was.
+    record.mirrors.retain(|mirror| mirror.named_with.is_none());
     record.dossier = Dossier { part: record.dossier.part.facts(), ..Dossier::default() };
     record.history.clear();
     record.begin_new_life();
     record
 }
 
-/// What the command says now holds: its mirrors (what is known of the same URLs stays), its digests, its limits, its
+/// What the command says now holds: its mirrors (what is known of the same URLs stays, and so do, behind them, those
+/// that servers named), its digests, its limits, its
 /// options.
 fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
-    let keep = |url: &MirrorUrl| known.iter().find(|m| m.url == *url).cloned();
+    let is_typed = |m: &&MirrorRecord| m.named_with.is_none();
+    let keep = |url: &MirrorUrl| known.iter().filter(is_typed).find(|m| m.url == *url).cloned();
     record.mirrors = job.urls.iter().map(|url| keep(url).unwrap_or_else(|| MirrorRecord::new(url.clone()))).collect();
+    record.mirrors.extend(known.iter().filter(|m| !is_typed(m) && !job.urls.contains(&m.url)).cloned());
     if record.mirrors.iter().any(|m| !known.iter().any(|k| k.url == m.url)) {
         // A URL that was not known is fresh activity: it need not wait for what others brought about.
         record.next_request_time = None;
@@ -225,7 +230,8 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
 pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
     record.status = Status::Done;
     record.next_request_time = None;
-    record.finished.get_or_insert(Finished { at: now.wall, evidence, size: Length::ZERO, mtime_ns: 0, inode: 0 });
+    let (at, size) = (now.wall, Length::ZERO);
+    record.finished.get_or_insert(Finished { at, evidence, size, mtime_ns: 0, inode: 0, server_digest: None });
     record
 }
 
@@ -236,8 +242,12 @@ pub(super) fn job_of(record: &Record) -> Option<Job> {
         (None, Some(folder)) => Target::ServerNamed(folder.clone()),
         (None, None) => return None,
     };
+    let typed: Vec<_> = record.mirrors.iter().filter(|m| m.named_with.is_none()).collect();
+    if typed.is_empty() {
+        return None;
+    }
     Some(Job {
-        urls: record.mirrors.iter().map(|m| m.url.clone()).collect(),
+        urls: typed.into_iter().map(|m| m.url.clone()).collect(),
         target,
         digests: record.digests.clone(),
         max_filesize: record.max_nbytes,

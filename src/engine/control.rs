@@ -79,7 +79,9 @@ fn probe_hosts(document: &mut Document, record: &Record, now: Now) {
 /// Leaves a wish in a record that another process runs. It takes the place of the same one right before it, which may have
 /// been obeyed already although it still stands there; and a list of mirrors that says nothing new is none.
 pub(super) fn leave_wish(document: &mut Document, record: &Record, what: Wanted, now: Now, rng: &mut dyn rand::Rng) {
-    let known = |urls: &[crate::core::url::MirrorUrl]| urls.iter().all(|u| record.mirrors.iter().any(|m| m.url == *u));
+    let known = |urls: &[crate::core::url::MirrorUrl]| {
+        urls.iter().all(|u| record.mirrors.iter().any(|m| m.url == *u && m.named_with.is_none()))
+    };
     let idle = matches!(&what, Wanted::Mirrors(urls) if known(urls));
     if idle {
         return;

@@ -63,6 +63,7 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         total: record.nbytes,
         held: record.dossier.part.in_all(),
         received: Length::ZERO,
+        server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
         ending,
     })
 }

@@ -41,7 +41,7 @@ pub use way::network;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::core::digest::Expected;
+use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
@@ -222,6 +222,8 @@ pub struct Report {
     pub held: Length,
     /// Bytes received from the network in this run.
     pub received: Length,
+    /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
+    pub server_digest: Option<Algorithm>,
     /// How.
     pub ending: Ending,
 }

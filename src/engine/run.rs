@@ -192,6 +192,7 @@ impl<'a> Run<'a> {
             total,
             held: total.unwrap_or_default(),
             received: Length::ZERO,
+            server_digest: None,
             ending,
         };
         (self.supervisor.notices)(Notice::Ended(report.clone()));

@@ -6,6 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
+use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
 use crate::core::pers_xfer::record::XferId;
@@ -231,8 +232,22 @@ impl<'a> Supervisor<'a> {
                 self.handle(id, Event::Progress { held }, now);
             }
             Tell::Beside(beside) => self.told_beside(id, *beside, now),
+            Tell::Duplicates(named) => self.duplicates(id, named, now),
             Tell::Verifying => (self.notices)(Notice::Verifying { id }),
             Tell::Remark(text) => (self.notices)(Notice::Remark { id: Some(id), text }),
+        }
+    }
+
+    /// A server named mirrors: told once, where they are news.
+    fn duplicates(&mut self, id: XferId, named: NamedMirrors, now: Now) {
+        let NamedMirrors { by, digest, urls } = named;
+        let count = |transfer: &Transfer| transfer.record().mirrors.len();
+        let before = self.transfers.get(&id).map_or(0, count);
+        self.handle(id, Event::Duplicates { digest, urls }, now);
+        let fresh = self.transfers.get(&id).map_or(0, count).saturating_sub(before);
+        if fresh > 0 {
+            let text = format!("{fresh} more {} named by {by}", if fresh == 1 { "mirror" } else { "mirrors" });
+            (self.notices)(Notice::Remark { id: Some(id), text });
         }
     }
 

@@ -228,11 +228,13 @@ impl Transfer {
         fan: FanPlan,
     ) -> Option<Orders> {
         let record = self.machine.record();
-        let url = record.mirrors.get(mirror)?.url.clone();
+        let asked = record.mirrors.get(mirror)?;
+        let (url, named_with) = (asked.url.clone(), asked.named_with.clone());
         let first_origin = record.mirrors.first()?.url.origin();
         let others = record.mirrors.iter().enumerate().any(|(i, m)| i != mirror && m.standing == Standing::Usable);
         Some(Orders {
             url,
+            named_with,
             first_origin,
             dossier: record.dossier.clone(),
             home: self.home()?,

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::cli::samples::{self, at, id};
+use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
+use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::verdict::Class;
@@ -36,6 +38,8 @@ fn every() -> Vec<Vec<u8>> {
         Ending::Local(fault()),
     ];
     notices.extend(endings.map(|ending| Notice::Ended(samples::report(ending))));
+    let by_server = Report { server_digest: Some(Algorithm::Sha256), ..samples::report(samples::complete()) };
+    notices.push(Notice::Ended(by_server));
     let lines = notices.iter().map(|notice| line(notice, at(0).wall));
     lines.chain([exit_line(Exit::Failed, at(1).wall)]).collect()
 }

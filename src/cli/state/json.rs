@@ -45,6 +45,7 @@ pub(super) struct Entry {
     time_so_far: f64,
     confirmed: u64,
     evidence: Option<&'static str>,
+    digest_source: Option<&'static str>,
     file: Option<&'static str>,
     in_use_by: Option<String>,
 }
@@ -89,6 +90,7 @@ pub(super) struct Story {
 struct Mirror {
     url: String,
     usable: bool,
+    named_by: &'static str,
     class: Option<&'static str>,
     message: Option<String>,
     served: bool,
@@ -102,6 +104,7 @@ struct Part {
     total: Option<u64>,
     last_origin: Option<String>,
     content_type: Option<String>,
+    vouched: Vec<String>,
     validators: Vec<Validator>,
 }
 
@@ -125,6 +128,7 @@ struct Failure {
 struct Finished {
     time: f64,
     evidence: &'static str,
+    digest_source: Option<&'static str>,
     size: u64,
 }
 
@@ -154,6 +158,7 @@ impl Entry {
             time_so_far: record.time_so_far.as_secs_f64(),
             confirmed: record.confirmed.0,
             evidence: done(record).map(|f| f.evidence.word()),
+            digest_source: done(record).and_then(|f| f.evidence.digest_source(f.server_digest)),
             file: around.file(record),
             in_use_by: around.holder,
         }
@@ -179,6 +184,7 @@ impl Story {
             finished: record.finished.as_ref().map(|f| Finished {
                 time: f.at.as_secs_f64(),
                 evidence: f.evidence.word(),
+                digest_source: f.evidence.digest_source(f.server_digest),
                 size: f.size.0,
             }),
         }
@@ -197,7 +203,8 @@ fn mirror(mirror: &MirrorRecord) -> Mirror {
     };
     let usable = mirror.standing == Standing::Usable;
     let url = mirror.url.redacted();
-    Mirror { url, usable, class, message, served: mirror.served, not_before: seconds(mirror.not_before) }
+    let named_by = if mirror.named_with.is_some() { "server" } else { "user" };
+    Mirror { url, usable, named_by, class, message, served: mirror.served, not_before: seconds(mirror.not_before) }
 }
 
 fn part(draft: &Draft) -> Part {
@@ -211,6 +218,7 @@ fn part(draft: &Draft) -> Part {
         total: draft.total.map(|t| t.0),
         last_origin: draft.last_origin.as_ref().map(ToString::to_string),
         content_type: draft.content_type.as_deref().map(printable),
+        vouched: draft.vouched.iter().map(ToString::to_string).collect(),
         validators: draft.validators.iter().map(validator).collect(),
     }
 }

@@ -33,7 +33,8 @@ fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
     }
     text += "mirrors\n";
     for mirror in &record.mirrors {
-        let _ = writeln!(text, "  {}: {}", mirror.url, printable(&standing(mirror, desk.now)));
+        let named = if mirror.named_with.is_some() { ", named by a server" } else { "" };
+        let _ = writeln!(text, "  {}: {}{named}", mirror.url, printable(&standing(mirror, desk.now)));
         for told in hosts.iter().filter_map(|host| left_alone(host, mirror, record.direction, desk.now)) {
             let _ = writeln!(text, "    {told}");
         }
@@ -80,6 +81,7 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
             .iter()
             .map(|d| ("checksum", format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes)))),
     );
+    lines.extend(record.dossier.part.vouched.iter().map(|d| ("vouched", d.to_string())));
     lines.extend(evidence(record).map(|e| ("evidence", e)));
     lines.extend(version(&record.dossier.part).into_iter().map(|v| ("version", v)));
     lines.extend(record.dossier.rival.as_ref().map(|rival| ("newer", newer(rival))));
@@ -160,7 +162,8 @@ fn newer(rival: &Draft) -> String {
 /// What a complete file rests on, or what the bytes held so far are joined by.
 fn evidence(record: &Record) -> Option<String> {
     if let Some(finished) = json::done(record) {
-        return Some(finished.evidence.word().into());
+        let by = finished.server_digest.map(|algorithm| format!(" {algorithm} by the server")).unwrap_or_default();
+        return Some(format!("{}{by}", finished.evidence.word()));
     }
     let joints = match record.dossier.part.joints {
         Joints::Validator => "one strong validator, or a single session",

@@ -2,7 +2,7 @@
 
 use crate::core::failure::RedirectFault;
 use crate::core::file_xfer::dossier::IfRange;
-use crate::core::file_xfer::{AnswerHead, Carry, MAX_REDIRECTS, Wanted};
+use crate::core::file_xfer::{AnswerHead, Carry, MAX_REDIRECTS, NamedBy, Wanted};
 use crate::core::url::{MirrorUrl, Origin};
 
 /// The request under way, over all its redirects.
@@ -30,9 +30,13 @@ pub(super) enum Purpose {
 }
 
 impl Asking {
-    /// A request to a URL that was typed; its credentials go along where it is of the first origin.
-    pub(super) fn to(url: MirrorUrl, purpose: Purpose, first_origin: &Origin) -> Self {
-        let carry = if url.origin() == *first_origin { Carry::Everything } else { Carry::Headers };
+    /// A request to a mirror; what goes along depends on who named it, and whether it is of the first origin.
+    pub(super) fn to(url: MirrorUrl, purpose: Purpose, first_origin: &Origin, named_by: NamedBy) -> Self {
+        let carry = match named_by {
+            NamedBy::Server => Carry::Never,
+            NamedBy::User if url.origin() != *first_origin => Carry::Headers,
+            NamedBy::User => Carry::Everything,
+        };
         Self { url, carry, purpose, range: None, conditional: None, hops: 0, seen: Vec::new() }
     }
 
@@ -52,6 +56,9 @@ impl Asking {
         if from.is_https() && !to.is_https() {
             return Err(RedirectFault::Downgrade);
         }
+        if self.carry == Carry::Never && from.is_public_host() && !to.is_public_host() {
+            return Err(RedirectFault::Inward);
+        }
         self.seen.push(from);
         if self.seen.contains(&to) {
             return Err(RedirectFault::Loop);
@@ -60,7 +67,7 @@ impl Asking {
         if self.hops > MAX_REDIRECTS {
             return Err(RedirectFault::TooMany { limit: MAX_REDIRECTS });
         }
-        if to.origin() != self.url.origin() {
+        if to.origin() != self.url.origin() && self.carry != Carry::Never {
             self.carry = Carry::Nothing;
         }
         self.url = to;

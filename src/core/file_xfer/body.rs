@@ -39,7 +39,8 @@ impl FileXfer {
             self.note(&open.origin, |n| n.etags_lie = true);
         }
         let (held, total) = (self.draft().held, open.total.or(self.draft().total));
-        *self.draft_mut() = Draft { held, total, ..fresh_draft(open, self.draft()) };
+        let vouched = self.vouched_by_whole(open);
+        *self.draft_mut() = Draft { held, total, vouched, ..fresh_draft(open, self.draft()) };
     }
 
     fn joined_range(&mut self, open: &Open) {
@@ -50,7 +51,9 @@ impl FileXfer {
             _ if compared > Length::ZERO && self.comparison_tells() => Joints::Overlap,
             _ => Joints::Length,
         };
+        let vouched = self.vouched_by_range(open);
         let draft = self.draft_mut();
+        draft.vouched = vouched;
         draft.joints = draft.joints.min(joint);
         draft.total = draft.total.or(open.total);
         draft.last_origin = Some(open.origin.clone());

@@ -4,6 +4,7 @@
 //! turns out to hold other content than the draft, a *rival* draft is begun beside it, and takes its place only when it
 //! is whole or longer; so a login page or an odd mirror never costs the bytes already held.
 
+use crate::core::digest::Expected;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::url::Origin;
@@ -43,6 +44,8 @@ pub struct Draft {
     pub inode: Option<u64>,
     /// Every session but the first proved its joint by comparing bytes, or by a strong validator.
     pub joints: Joints,
+    /// What servers say that the whole has as digests (`vouch`).
+    pub vouched: Vec<Expected>,
 }
 
 /// How the sessions of one draft were joined: the weakest joint counts.
@@ -70,12 +73,21 @@ pub struct OriginNotes {
     pub etags_lie: bool,
     /// It bears so many connections at once and not one more, where that was found out.
     pub most: Option<u32>,
+    /// What its answers to range requests call the digest of the whole is not that, so it is not looked at.
+    pub part_digests_lie: bool,
 }
 
 impl OriginNotes {
     /// Nothing learned yet.
     pub fn new(origin: Origin) -> Self {
-        Self { origin, ranges: Ranges::default(), if_range: IfRange::default(), etags_lie: false, most: None }
+        Self {
+            origin,
+            ranges: Ranges::default(),
+            if_range: IfRange::default(),
+            etags_lie: false,
+            part_digests_lie: false,
+            most: None,
+        }
     }
 }
 
@@ -101,6 +113,11 @@ impl Draft {
     /// Bytes held in all.
     pub fn in_all(&self) -> Length {
         self.held + self.beyond
+    }
+
+    /// The digest to check the whole by, where servers vouch for it.
+    pub fn vouched(&self) -> Option<&Expected> {
+        Expected::strongest(&self.vouched)
     }
 
     /// Nothing is held, and nothing known.

@@ -3,6 +3,8 @@
 use http::HeaderMap;
 use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 
+use crate::core::digest::{Expected, content_digests, repr_digests};
+use crate::core::links::{Link, links_of_a_file};
 use crate::core::printable::printable_bytes;
 use crate::core::range::Length;
 use crate::core::retry_after;
@@ -41,6 +43,12 @@ pub struct AnswerHead {
     pub retry_after: Option<Delay>,
     /// Content-Disposition as sent.
     pub disposition: Option<Vec<u8>>,
+    /// Repr-Digest, or else the older Digest: what the answer says of the whole file.
+    pub repr_digests: Vec<Expected>,
+    /// Content-Digest: what it says of its own body.
+    pub content_digests: Vec<Expected>,
+    /// Its links to the same file elsewhere, and to descriptions of it.
+    pub links: Vec<Link>,
 }
 
 impl AnswerHead {
@@ -61,6 +69,9 @@ impl AnswerHead {
                 .and_then(|b| std::str::from_utf8(b).ok())
                 .and_then(|text| retry_after::parse(text, date, now)),
             disposition: bytes(CONTENT_DISPOSITION).map(<[u8]>::to_vec),
+            repr_digests: repr_digests(headers),
+            content_digests: content_digests(headers),
+            links: links_of_a_file(headers),
         }
     }
 

@@ -38,6 +38,9 @@ impl FileXfer {
         }
         self.place = self.place_for(&head, &origin);
         let sameness = self.sameness(self.draft(), &head, &origin);
+        if self.part_digest_lied(sameness, &head, &origin) {
+            return self.ask_for_the_rest();
+        }
         if let Some(failure) = head.length().and_then(|told| self.doubt_of_length(told, &head, sameness)) {
             return self.fail(failure);
         }
@@ -70,6 +73,7 @@ impl FileXfer {
             return self.fail(failure);
         }
         let sameness = self.sameness(self.draft(), &head, &origin);
+        self.contradicted |= self.contradicts(self.draft(), &head, &origin);
         if let Some(step) = self.other_version(sameness, &head, &origin, total) {
             return step;
         }
@@ -82,6 +86,7 @@ impl FileXfer {
 
     /// The answer will be read: what it tells of a draft that is still empty is noted now, the rest when it has joined.
     fn accept(&mut self, open: Open) -> Step {
+        self.note_named(&open.head);
         if self.draft().held == Length::ZERO {
             *self.draft_mut() = fresh_draft(&open, self.draft());
         }
@@ -204,7 +209,12 @@ impl FileXfer {
             && !draft.validators.iter().any(|(o, _)| o == origin)
     }
 
+    /// A server that says that the whole has another digest than it had says that the file is another one, whatever
+    /// its validators say.
     pub(super) fn sameness(&self, draft: &Draft, head: &AnswerHead, origin: &Origin) -> Sameness {
+        if self.contradicts(draft, head, origin) {
+            return Sameness::Different;
+        }
         let Some(stored) = validators_of(draft, origin) else { return Sameness::Unknown };
         if self.notes(origin).etags_lie {
             return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
@@ -305,6 +315,7 @@ pub(super) fn fresh_draft(open: &Open, before: &Draft) -> Draft {
         content_type: open.head.content_type.clone(),
         coding: open.head.coding.clone(),
         inode: before.inode,
+        vouched: open.head.vouched(),
         ..Draft::default()
     }
 }

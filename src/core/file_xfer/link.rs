@@ -13,7 +13,7 @@ use crate::core::file_xfer::asking::{Asking, Purpose};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::file_xfer::head::is_html_type;
 use crate::core::file_xfer::machine::validators_of;
-use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, Wanted};
+use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Wanted};
 use crate::core::printable::printable;
 use crate::core::range::{ByteRange, ContentRange, Offset};
 use crate::core::segments::Reach;
@@ -27,6 +27,8 @@ pub struct LinkPlan {
     pub url: MirrorUrl,
     /// The origin of the transfer's first URL.
     pub first_origin: Origin,
+    /// Who named the mirror.
+    pub named_by: NamedBy,
     /// What to fetch; where it is read through, the whole file.
     pub range: ByteRange,
     /// By a range, or by reading the whole through: then every byte held is compared as it comes.
@@ -104,7 +106,7 @@ pub struct Link {
 impl Link {
     /// A link by this plan.
     pub fn new(plan: LinkPlan) -> Self {
-        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin);
+        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin, plan.named_by);
         Self { plan, asking, open: None, proven: None }
     }
 
@@ -141,13 +143,13 @@ impl Link {
     }
 
     fn ask(&mut self, purpose: Purpose, range: ByteRange) -> LinkStep {
-        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin);
+        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin, self.plan.named_by);
         self.asking.range = Some(Wanted { from: range.start, to: Some(range.end) });
         self.hop()
     }
 
     fn ask_plainly(&mut self) -> LinkStep {
-        self.asking = Asking::to(self.plan.url.clone(), Purpose::Body, &self.plan.first_origin);
+        self.asking = Asking::to(self.plan.url.clone(), Purpose::Body, &self.plan.first_origin, self.plan.named_by);
         self.hop()
     }
 

@@ -4,6 +4,7 @@ use crate::core::failure::Failure;
 use crate::core::file_xfer::asking::Asking;
 pub(super) use crate::core::file_xfer::asking::Purpose;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
+use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::file_xfer::{AnswerHead, Ask, Event, FileOp, Next, Place, Plan, Receive, Step, Unless, Wanted};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
@@ -38,6 +39,10 @@ pub struct FileXfer {
     pub(super) told_by_416: Option<Length>,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
+    /// A part of the file came with another digest of the whole than is known.
+    pub(super) contradicted: bool,
+    /// Mirrors that servers named, until they are taken.
+    pub(super) named: Option<NamedMirrors>,
     asks: u32,
     /// File operations wished for since the last step.
     pub(super) ops: Vec<FileOp>,
@@ -64,7 +69,7 @@ impl FileXfer {
     pub fn new(plan: Plan) -> Self {
         let dossier = plan.dossier.clone();
         let place = if dossier.rival.is_some() { Place::Rival } else { Place::Part };
-        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin);
+        let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin, plan.named_by);
         let (ops, open) = (Vec::new(), None);
         Self {
             plan,
@@ -77,6 +82,8 @@ impl FileXfer {
             probed: false,
             told_by_416: None,
             plain: false,
+            contradicted: false,
+            named: None,
             asks: 0,
             ops,
         }
@@ -140,7 +147,7 @@ impl FileXfer {
     /// What to do after what happened.
     pub fn handle(&mut self, event: Event) -> Step {
         match event {
-            Event::Answer(head) => self.answered(head),
+            Event::Answer(head) => self.answered(*head),
             Event::Joined => self.joined(),
             Event::Differs(at) => self.differs(at),
             Event::Ended(at) => self.ended(at),
@@ -206,7 +213,7 @@ impl FileXfer {
             let detail = format!("{MAX_FRUITLESS_ASKS} requests brought nothing new");
             return self.fail(Failure::BadAnswer(crate::core::failure::BadAnswer::Unsatisfiable { detail }));
         }
-        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin);
+        self.asking = Asking::to(self.plan.url.clone(), purpose, &self.plan.first_origin, self.plan.named_by);
         self.asking.range = range;
         self.hop()
     }
@@ -264,6 +271,7 @@ impl FileXfer {
     }
 
     fn redirected(&mut self, head: &AnswerHead) -> Step {
+        self.note_named(head);
         match self.asking.follow(head) {
             Ok(()) => self.hop(),
             Err(fault) => self.fail(Failure::Redirect(fault)),

@@ -14,11 +14,13 @@ pub mod link;
 mod machine;
 #[cfg(test)]
 pub(super) mod tests;
+pub mod vouch;
 
 pub use beside::{BesideEnd, Split};
 pub use head::{AnswerHead, Framing};
 pub use machine::FileXfer;
 
+use crate::core::digest::Expected;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::Evidence;
@@ -90,6 +92,18 @@ pub enum Carry {
     Headers,
     /// Another origin, reached by redirect: nothing of the user's.
     Nothing,
+    /// A mirror that a server named, and wherever that redirects: nothing of the user's, trusted locations or not.
+    Never,
+}
+
+/// Who named a mirror.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NamedBy {
+    /// The user.
+    #[default]
+    User,
+    /// A server (`Link: rel=duplicate`).
+    Server,
 }
 
 /// A condition under which the server need not send the file.
@@ -145,6 +159,8 @@ pub struct Plan {
     pub url: MirrorUrl,
     /// The origin of the transfer's first URL, whose credentials the user gave.
     pub first_origin: Origin,
+    /// Who named the mirror.
+    pub named_by: NamedBy,
     /// What is known; `held` as the files really hold it.
     pub dossier: Dossier,
     /// Where the comparison starts: at the last informative block held.
@@ -155,6 +171,8 @@ pub struct Plan {
     pub probe_weight: Weight,
     /// Is there a digest that will have the last word?
     pub digest: LastWord,
+    /// The strongest of such digests, where that proves the whole.
+    pub law: Option<Expected>,
     /// Are there other mirrors, so that an odd one can be dropped?
     pub company: Company,
     /// May a cache answer?
@@ -288,7 +306,7 @@ pub struct Receive {
 #[derive(Clone, Debug)]
 pub enum Event {
     /// An answer began.
-    Answer(AnswerHead),
+    Answer(Box<AnswerHead>),
     /// Every byte to compare was equal; answered by [`Next::Receive`] with the same plan, or another move.
     Joined,
     /// The body differs from what is held, first at this position; the answer is still open there.

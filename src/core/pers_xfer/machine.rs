@@ -203,6 +203,7 @@ impl Machine for PersFileXfer {
             Event::Ended(outcome, finished) => self.ended(*outcome, finished, cx),
             Event::Local(fault) => self.local_fault(fault, cx),
             Event::Mirrors(urls) => self.list_mirrors(&urls, cx),
+            Event::Duplicates { digest, urls } => self.take_named(&digest, urls, cx),
             Event::Retry => self.retry(cx),
             Event::Suspend => self.suspend(cx),
             Event::Resume => self.resume(cx),

@@ -11,6 +11,7 @@
 //! | `session` | what the events of a session change, and what its end means |
 //! | `beside` | which other mirrors may be asked beside a session, and what they do |
 //! | `waiting` | why and until when nothing is done; the failed pass |
+//! | `named` | the mirrors that servers name |
 //! | `life` | how a life ends, how another one begins, what people want |
 //! | `sharing` | what other processes want of it |
 //! | `view` | what is told to people |
@@ -18,6 +19,7 @@
 mod beside;
 mod life;
 mod machine;
+mod named;
 pub mod options;
 pub mod record;
 mod rules;
@@ -34,6 +36,7 @@ pub use view::View;
 
 use std::path::PathBuf;
 
+use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{Freshness, Outcome};
@@ -84,6 +87,13 @@ pub enum Event {
     /// The URLs of the file, in order, as somebody now lists them: those already known keep their standing, those not
     /// listed stay behind them, and a new one is fresh activity that ends a wait. Positions in [`Action`]s change with it.
     Mirrors(Vec<MirrorUrl>),
+    /// A server named these mirrors of the file that has this digest: they go behind all others.
+    Duplicates {
+        /// Of the whole file.
+        digest: Expected,
+        /// The best first.
+        urls: Vec<MirrorUrl>,
+    },
     /// A person wants it tried now; on a failed record: a new life.
     Retry,
     /// A person wants it to rest.

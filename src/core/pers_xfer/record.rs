@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
-use crate::core::digest::Expected;
+use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::options::Options;
@@ -115,6 +115,9 @@ pub struct MirrorRecord {
     pub not_before: Option<Epoch>,
     /// It failed in the pass that is under way.
     pub tried: bool,
+    /// Where a server named it (`Link: rel=duplicate`), and not the user: the digest of the whole that makes the bytes
+    /// from there the file (RFC 6249). Nothing of the user's goes there.
+    pub named_with: Option<Expected>,
 }
 
 /// BOINC's error numbers for transfers that failed for good (boinc.md 1.6).
@@ -169,8 +172,7 @@ impl Record {
     /// of the past are kept.
     pub fn begin_new_life(&mut self) {
         for mirror in &mut self.mirrors {
-            let contributed = mirror.contributed;
-            *mirror = MirrorRecord { contributed, ..MirrorRecord::new(mirror.url.clone()) };
+            *mirror = mirror.afresh();
         }
         self.apart = false;
         self.status = Status::Pending;
@@ -207,7 +209,20 @@ impl MirrorRecord {
             corrupt_fetches: 0,
             not_before: None,
             tried: false,
+            named_with: None,
         }
+    }
+
+    /// A mirror that a server named, of a file with this digest.
+    pub fn named(url: MirrorUrl, digest: Expected) -> Self {
+        Self { named_with: Some(digest), ..Self::new(url) }
+    }
+
+    /// The same mirror, of which nothing is known yet but whether bytes that are held came from it.
+    #[must_use]
+    pub fn afresh(&self) -> Self {
+        let (named_with, contributed) = (self.named_with.clone(), self.contributed);
+        Self { named_with, contributed, ..Self::new(self.url.clone()) }
     }
 }
 
@@ -285,6 +300,8 @@ pub struct Finished {
     pub mtime_ns: i128,
     /// Its inode.
     pub inode: u64,
+    /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
+    pub server_digest: Option<Algorithm>,
 }
 
 /// What a complete file rests on, weakest first.
@@ -313,6 +330,16 @@ impl Evidence {
             Self::Digest => "digest",
         }
     }
+
+    /// Who named the digest that a file rests on: `server`, or `given` where it was law (`--checksum` and its like).
+    pub const fn digest_source(self, server: Option<Algorithm>) -> Option<&'static str> {
+        match (self, server) {
+            (Self::Digest, Some(_)) => Some("server"),
+            (Self::Digest, None) => Some("given"),
+            _ => None,
+        }
+    }
+
     /// The evidence of that word.
     pub fn from_word(word: &str) -> Option<Self> {
         [Self::None, Self::Length, Self::Overlap, Self::Validator, Self::Digest].into_iter().find(|e| e.word() == word)

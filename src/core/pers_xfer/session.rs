@@ -114,7 +114,8 @@ impl PersFileXfer {
             }
         }
         record.nbytes = dossier.part.total.or(record.nbytes);
-        record.dossier = dossier;
+        let before = std::mem::replace(&mut record.dossier, dossier);
+        self.refuse_outdated(before.changes);
     }
 
     /// The session ended, or so late that nobody waits for it: then only what it holds is noted.

@@ -98,7 +98,14 @@ fn assign_standings(mirrors: &mut [MirrorRecord], ours: &Element<'_>) {
         mirror.corrupt_fetches = count(Some(element), "corrupt_fetches");
         mirror.not_before = time(Some(element), "not_before");
         mirror.tried = scalar::flag(element.child("tried"));
+        mirror.named_with = text(element, "named_with").map(|t| named_with(&t));
     }
+}
+
+/// The digest with which a server named a mirror. One that cannot be read is one that no file has: the mirror stays a
+/// server's, and is of no use.
+fn named_with(text: &str) -> Expected {
+    words::read_digest(text).unwrap_or_else(|| Expected { algorithm: Algorithm::Sha256, bytes: Vec::new() })
 }
 
 /// `class: why`
@@ -163,6 +170,7 @@ fn finished(element: &Element<'_>) -> Finished {
         size: length(Some(element), "size").unwrap_or_default(),
         mtime_ns: number("mtime_ns").and_then(|t| t.parse().ok()).unwrap_or(0),
         inode: number("inode").and_then(|t| t.parse().ok()).unwrap_or(0),
+        server_digest: text(element, "server_digest").and_then(|name| Algorithm::from_name(&name)),
     }
 }
 

@@ -42,6 +42,7 @@ fn draft(name: &'static str, draft: &Draft) -> Node {
     nodes.extend(draft.coding.as_ref().map(|t| Node::text("coding", t)));
     nodes.extend(draft.inode.map(|n| Node::plain("inode", n)));
     nodes.extend((draft.joints != Joints::default()).then(|| Node::plain("joints", words::joints(draft.joints))));
+    nodes.extend(draft.vouched.iter().map(|d| Node::plain("vouched", words::digest(d))));
     Node::parent(name, Shape::Draft, nodes)
 }
 
@@ -56,6 +57,7 @@ fn read_draft(element: &Element<'_>) -> Draft {
         coding: text(element, "coding"),
         inode: text(element, "inode").and_then(|t| t.parse().ok()),
         joints: text(element, "joints").map_or_else(Joints::default, |w| words::read_joints(&w)),
+        vouched: element.all("vouched").filter_map(|e| words::read_digest(&e.text())).collect(),
     }
 }
 
@@ -84,6 +86,7 @@ fn origin_notes(notes: &OriginNotes) -> Node {
     );
     nodes.extend(notes.etags_lie.then(|| Node::flag("etags_lie")));
     nodes.extend(notes.most.map(|n| Node::plain("connections", n)));
+    nodes.extend(notes.part_digests_lie.then(|| Node::flag("part_digests_lie")));
     Node::parent("origin_notes", Shape::Origin, nodes)
 }
 
@@ -94,5 +97,6 @@ fn read_origin_notes(element: &Element<'_>) -> Option<OriginNotes> {
         if_range: text(element, "if_range").map(|w| words::read_if_range(&w)).unwrap_or_default(),
         etags_lie: scalar::flag(element.child("etags_lie")),
         most: text(element, "connections").and_then(|t| t.parse().ok()),
+        part_digests_lie: scalar::flag(element.child("part_digests_lie")),
     })
 }

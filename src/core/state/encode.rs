@@ -125,6 +125,7 @@ fn mirror(position: usize, mirror: &MirrorRecord) -> Option<Node> {
     nodes.extend(positive("corrupt_fetches", mirror.corrupt_fetches));
     nodes.extend(mirror.not_before.map(|t| Node::plain("not_before", t)));
     nodes.extend(mirror.tried.then(|| Node::flag("tried")));
+    nodes.extend(mirror.named_with.as_ref().map(|d| Node::plain("named_with", words::digest(d))));
     if nodes.is_empty() {
         return None;
     }
@@ -145,13 +146,14 @@ fn failure(past: &Past) -> Node {
 }
 
 fn finished(finished: &Finished) -> Node {
-    let nodes = vec![
+    let mut nodes = vec![
         Node::plain("time", finished.at),
         Node::plain("evidence", finished.evidence.word()),
         Node::plain("size", finished.size),
         Node::plain("mtime_ns", finished.mtime_ns),
         Node::plain("inode", finished.inode),
     ];
+    nodes.extend(finished.server_digest.map(|a| Node::plain("server_digest", a.name())));
     Node::parent("finished", Shape::Finished, nodes)
 }
 

@@ -139,16 +139,26 @@ impl Shape {
                 "corrupt_fetches",
                 "not_before",
                 "tried",
+                "named_with",
             ],
             Self::Backoff => backoff::ORDER,
             Self::Dossier => &["part", "rival", "origin_notes", "changes"],
-            Self::Draft => {
-                &["held", "beyond", "total", "validators", "last_origin", "content_type", "coding", "inode", "joints"]
-            }
+            Self::Draft => &[
+                "held",
+                "beyond",
+                "total",
+                "validators",
+                "last_origin",
+                "content_type",
+                "coding",
+                "inode",
+                "joints",
+                "vouched",
+            ],
             Self::Validators => &["origin", "etag", "last_modified", "date"],
-            Self::Origin => &["origin", "ranges", "if_range", "etags_lie", "connections"],
+            Self::Origin => &["origin", "ranges", "if_range", "etags_lie", "part_digests_lie", "connections"],
             Self::Failure => &["time", "url", "class", "held", "text"],
-            Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode"],
+            Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode", "server_digest"],
             Self::Options => options::ORDER,
             Self::Wish => &["serial", "time", "what", "url"],
         }

@@ -6,6 +6,7 @@ mod finish;
 mod receive;
 mod session;
 mod trace;
+mod vouched;
 
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::core::digest::Expected;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::file_xfer::{Company, End, Freshness, Outcome, Place, Timeouts};
+use crate::core::file_xfer::vouch::NamedMirrors;
+use crate::core::file_xfer::{Company, End, Freshness, NamedBy, Outcome, Place, Timeouts};
 pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
@@ -29,6 +31,8 @@ use session::Session;
 pub struct Orders {
     /// The mirror.
     pub url: MirrorUrl,
+    /// Where a server named the mirror: with which digest of the whole.
+    pub named_with: Option<Expected>,
     /// The origin of the transfer's first URL.
     pub first_origin: Origin,
     /// What is known.
@@ -77,6 +81,8 @@ pub struct FanSeat {
     pub rate: Option<u64>,
     /// It must not be asked before.
     pub not_before: Option<Mono>,
+    /// Where a server named it: the digest of the whole that it was named with.
+    pub named_with: Option<Expected>,
 }
 
 /// Where the file goes.
@@ -86,6 +92,14 @@ pub enum Home {
     File(PathBuf),
     /// Into this folder, under the server's name, else the URL's.
     Folder(PathBuf),
+}
+
+impl FanSeat {
+    /// Its URL, and who named it.
+    pub(crate) fn asked(&self) -> (MirrorUrl, NamedBy) {
+        let named_by = if self.named_with.is_some() { NamedBy::Server } else { NamedBy::User };
+        (self.url.clone(), named_by)
+    }
 }
 
 /// What makes a whole file a finished one.
@@ -134,6 +148,8 @@ pub enum Tell {
         /// Received in this session.
         received: Length,
     },
+    /// A server named mirrors of the file.
+    Duplicates(NamedMirrors),
     /// The digest is being computed.
     Verifying,
     /// For the user: something that is no failure.

@@ -1,16 +1,18 @@
 //! One session's loop: file operations, then the move that the machine wants.
 
+use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Receive,
-    Weight,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, NamedBy, Next, OVERLAP, Outcome, Place, Plan, Proof,
+    Receive, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::io::driver::trace;
+use crate::io::driver::vouched::{adopt_law, algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
@@ -39,6 +41,8 @@ pub(super) struct Session {
     pub(super) finished: Option<Finished>,
     /// How long bodies were read, and how much they brought.
     pub(super) reading: (Delay, Length),
+    /// The digest that proved the file, where a server named it.
+    pub(super) server_digest: Option<Algorithm>,
     told: Dossier,
 }
 
@@ -55,6 +59,7 @@ pub(super) struct OpenBody {
 impl Session {
     /// Opens the part files where their name is known, and makes the machine.
     pub(super) fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+        let server_digest = adopt_law(&mut orders);
         let mut store = orders.store.take();
         // Where the server is only asked about a finished file, there is nothing to open yet.
         if let (None, None, Home::File(path)) = (&store, &orders.revalidate, &orders.home) {
@@ -63,7 +68,8 @@ impl Session {
             store = Some(open_store(&path, &mut dossier, &orders, &*tell)?);
             orders.dossier = dossier;
         }
-        if let Some(store) = &store {
+        if let Some(store) = &mut store {
+            store.want(&algorithms(&orders.terms, &orders.dossier));
             settle_held(&mut orders.dossier, store);
         }
         let plan = plan(&orders, store.as_mut(), hands.seed)?;
@@ -72,7 +78,20 @@ impl Session {
         let (open, received, finished) = (None, Length::ZERO, None);
         let reading = (Delay::ZERO, Length::ZERO);
         let told_received = received;
-        Ok(Self { orders, hands, tell, machine, store, open, received, told_received, finished, reading, told })
+        Ok(Self {
+            orders,
+            hands,
+            tell,
+            machine,
+            store,
+            open,
+            received,
+            told_received,
+            finished,
+            reading,
+            server_digest,
+            told,
+        })
     }
 
     /// Runs the machine to its end.
@@ -89,10 +108,13 @@ impl Session {
             for op in step.ops {
                 self.apply(op)?;
             }
+            if let Next::Receive(plan) = &step.next {
+                self.ready_to_write(plan.place)?;
+            }
+            self.tell_named();
             let event = match step.next {
                 Next::Ask(ask) => self.ask(ask).await,
                 Next::Receive(plan) => {
-                    self.ready_to_write(plan.place)?;
                     if let Some(split) = self.fans_out(plan) {
                         step = self.fan_out(split).await?;
                         continue;
@@ -120,14 +142,14 @@ impl Session {
         self.put_away().await;
         let now = self.hands.clock.now().wall;
         let hop =
-            Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::No };
+            Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::Yes };
         let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
         trace::request(&ask.url, &headers);
         match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
             Ok(Answer { status, framing, headers, body, .. }) => {
                 trace::answer(status, &headers);
                 self.open = Some(OpenBody { status, body, pending: None, joined: false });
-                Event::Answer(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall))
+                Event::Answer(Box::new(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall)))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),
         }
@@ -162,6 +184,7 @@ impl Session {
         if let (Some(store), Some(total)) = (&mut self.store, total) {
             store.reserve(place, total)?;
         }
+        self.heed_what_is_said();
         Ok(())
     }
 
@@ -245,7 +268,9 @@ fn open_store(
     if claimed.part.inode.is_none() {
         claimed.part = Draft::default();
     }
-    let opened = PartStore::open(path, &claimed, orders.terms.spec.clone())?;
+    let mut spec = orders.terms.spec.clone();
+    spec.algorithms = algorithms(&orders.terms, dossier);
+    let opened = PartStore::open(path, &claimed, spec)?;
     for remark in opened.remarks {
         tell(Tell::Remark(remark));
     }
@@ -274,12 +299,14 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
     };
     Ok(Plan {
         url: orders.url.clone(),
+        named_by: if orders.named_with.is_some() { NamedBy::Server } else { NamedBy::User },
         first_origin: orders.first_origin.clone(),
         dossier: orders.dossier.clone(),
         proof,
         probe: probe.map(|(block, _)| block),
         probe_weight: probe.map_or(Weight::Constant, |(_, weight)| weight),
         digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
+        law: law(&orders.terms),
         company: orders.company,
         freshness: orders.freshness,
         revalidate: orders.revalidate.clone(),

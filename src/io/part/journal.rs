@@ -13,8 +13,8 @@ use crate::io::durable::{self, Clobber};
 use crate::io::effects;
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
-use crate::io::part::names::{folder_of, sibling};
 use crate::io::part::known::Known;
+use crate::io::part::names::{folder_of, sibling};
 use crate::io::part::record::{Entry, PartLength, Proof, Segments, read_all};
 use crate::io::part::run::Snapshot;
 use crate::io::part::{SyncMode, take};
@@ -294,8 +294,8 @@ fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::part::record::Claim;
     use crate::core::digest::Algorithm;
+    use crate::io::part::record::Claim;
     use crate::io::part::sums::Sums;
 
     const BOOT: Boot = Boot::Id([3; 16]);

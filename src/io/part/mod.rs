@@ -210,6 +210,20 @@ impl PartStore {
         self.settled(place, before.0)?.nearest_informative(before, block)
     }
 
+    /// Runs these digests too. Where they had not run, all begin anew at the start of what is held, beside the transfer.
+    pub fn want(&mut self, algorithms: &[Algorithm]) {
+        let news: Vec<Algorithm> = algorithms.iter().filter(|a| !self.spec.algorithms.contains(a)).copied().collect();
+        if news.is_empty() {
+            return;
+        }
+        self.spec.algorithms.extend(news);
+        let spec = self.spec.clone();
+        for draft in std::iter::once(&mut self.part).chain(&mut self.rival) {
+            draft.hasher = None;
+            draft.begin_digests(&spec, None);
+        }
+    }
+
     const fn draft(&self, place: Place) -> Option<&Draft> {
         match place {
             Place::Part => Some(&self.part),

@@ -57,6 +57,7 @@ pub(super) fn finished(file: &File, path: &Path, how: Publish) -> Result<Finishe
         size: Length(meta.len()),
         mtime_ns: i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
         inode: meta.ino(),
+        server_digest: None,
     })
 }
 

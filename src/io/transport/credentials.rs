@@ -122,7 +122,7 @@ impl Credentials {
             put_secret(&mut fields, header::COOKIE, &jar(&hop.ask.url, now).unwrap_or_default());
         }
         put_conditions(&mut fields, hop.ask);
-        if hop.want == WantDigest::Yes {
+        if hop.want == WantDigest::Yes && !fields.contains_key(WANT_REPR_DIGEST) {
             fields.insert(WANT_REPR_DIGEST, WANTED_DIGESTS);
         }
         // Last, so that nothing overrides it.
@@ -133,7 +133,7 @@ impl Credentials {
     fn may(&self, hop: &Hop<'_>) -> May {
         match hop.ask.carry {
             Carry::Nothing if self.location == LocationTrust::All => May::Everything,
-            Carry::Nothing => May::Nothing,
+            Carry::Nothing | Carry::Never => May::Nothing,
             Carry::Everything if hop.ask.url.origin() == *hop.first_origin => May::Everything,
             Carry::Everything | Carry::Headers => May::Headers,
         }

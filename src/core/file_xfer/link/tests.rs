@@ -44,6 +44,7 @@ impl Bench {
             url: url(mirror),
             first_origin: url("http://a/f").origin(),
             range: ByteRange::new(Offset(200 * KIB), Offset(300 * KIB)),
+            named_by: NamedBy::User,
             reach: Reach::Ranged,
             proof: Some(ByteRange::new(Offset(64 * KIB), Offset(128 * KIB))),
             version,

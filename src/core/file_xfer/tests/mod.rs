@@ -2,6 +2,7 @@
 
 mod doubts;
 pub(super) mod sim;
+mod vouched;
 mod whims;
 
 use sim::{Ended, HONEST, KIB, Reply, Ways, World, bare, bytes, head, serve, strong, weak};

@@ -61,6 +61,7 @@ impl World {
         let back = |draft: &Draft| draft.held.as_end().back(OVERLAP);
         Plan {
             url: MirrorUrl::parse(url).unwrap(),
+            named_by: NamedBy::User,
             first_origin: MirrorUrl::parse("http://a/f").unwrap().origin(),
             dossier: self.dossier.clone(),
             proof: Proof {
@@ -71,6 +72,7 @@ impl World {
             probe: None,
             probe_weight: Weight::Constant,
             digest: self.digest,
+            law: None,
             company: self.company,
             freshness: Freshness::CacheAllowed,
             revalidate: self.revalidate.clone(),
@@ -92,7 +94,7 @@ impl World {
                     self.asks.push(ask);
                     let head = reply.head.clone();
                     open = Some((reply, 0, false));
-                    Event::Answer(head)
+                    Event::Answer(Box::new(head))
                 }
                 Next::Receive(receive) => {
                     let open = open.as_mut().expect("an open answer");
@@ -216,6 +218,9 @@ pub(in crate::core::file_xfer) fn head(status: u16, validators: Validators, leng
         location: None,
         retry_after: None,
         disposition: None,
+        repr_digests: Vec::new(),
+        content_digests: Vec::new(),
+        links: Vec::new(),
     }
 }
 

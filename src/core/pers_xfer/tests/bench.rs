@@ -142,6 +142,7 @@ impl Bench {
             evidence: Evidence::Validator,
             size: Length(self.held),
             mtime_ns: 1,
+            server_digest: None,
             inode: 2,
         };
         let end = End::Complete { evidence: Evidence::Validator };

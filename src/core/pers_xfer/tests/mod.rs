@@ -3,6 +3,7 @@
 mod bench;
 mod clocks;
 mod digests;
+mod named;
 mod passes;
 mod people;
 mod sessions;

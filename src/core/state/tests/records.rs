@@ -92,9 +92,21 @@ fn mirror() -> BoxedStrategy<MirrorRecord> {
         Some((class, why)) => Standing::Refused { class, why },
         None => Standing::Usable,
     });
-    (url(), standing, any::<(bool, bool)>(), 0_u32..4, any::<u32>(), option::of(time()), any::<bool>())
-        .prop_map(|(url, standing, (served, contributed), missing_passes, corrupt_fetches, not_before, tried)| {
-            MirrorRecord { url, standing, served, missing_passes, contributed, corrupt_fetches, not_before, tried }
+    let ends = (any::<bool>(), option::of(digest()));
+    (url(), standing, any::<(bool, bool)>(), 0_u32..4, any::<u32>(), option::of(time()), ends)
+        .prop_map(|(url, standing, (served, contributed), missing_passes, corrupt_fetches, not_before, ends)| {
+            let (tried, named_with) = ends;
+            MirrorRecord {
+                url,
+                standing,
+                served,
+                missing_passes,
+                contributed,
+                corrupt_fetches,
+                not_before,
+                tried,
+                named_with,
+            }
         })
         .boxed()
 }
@@ -108,7 +120,7 @@ fn validators() -> BoxedStrategy<Validators> {
 
 fn draft() -> BoxedStrategy<Draft> {
     let joints = prop::sample::select(vec![Joints::Length, Joints::Overlap, Joints::Validator]);
-    let words = (option::of(text()), option::of(text()), option::of(any::<u64>()));
+    let words = (option::of(text()), option::of(text()), option::of(any::<u64>()), vec(digest(), 0..3));
     (
         (length(), length()),
         option::of(length()),
@@ -117,16 +129,8 @@ fn draft() -> BoxedStrategy<Draft> {
         words,
         joints,
     )
-        .prop_map(|((held, beyond), total, validators, last_origin, (content_type, coding, inode), joints)| Draft {
-            held,
-            beyond,
-            total,
-            validators,
-            last_origin,
-            content_type,
-            coding,
-            inode,
-            joints,
+        .prop_map(|((held, beyond), total, validators, last_origin, (content_type, coding, inode, vouched), joints)| {
+            Draft { held, beyond, total, validators, last_origin, content_type, coding, inode, joints, vouched }
         })
         .boxed()
 }
@@ -134,8 +138,15 @@ fn draft() -> BoxedStrategy<Draft> {
 fn dossier() -> BoxedStrategy<Dossier> {
     let ranges = prop::sample::select(vec![Ranges::Unknown, Ranges::Work, Ranges::Broken]);
     let if_range = prop::sample::select(vec![IfRange::Best, IfRange::Date, IfRange::Bare]);
-    let notes = (origin(), ranges, if_range, any::<bool>(), option::of(1_u32..16)).prop_map(
-        |(origin, ranges, if_range, etags_lie, most)| OriginNotes { origin, ranges, if_range, etags_lie, most },
+    let notes = (origin(), ranges, if_range, any::<(bool, bool)>(), option::of(1_u32..16)).prop_map(
+        |(origin, ranges, if_range, (etags_lie, part_digests_lie), most)| OriginNotes {
+            origin,
+            ranges,
+            if_range,
+            etags_lie,
+            part_digests_lie,
+            most,
+        },
     );
     (prop_oneof![Just(Draft::default()), draft()], option::of(draft()), vec(notes, 0..3), 0_u32..9)
         .prop_map(|(part, rival, origins, changes)| Dossier { part, rival, origins, changes })
@@ -151,13 +162,14 @@ fn past() -> BoxedStrategy<Past> {
 fn finished() -> BoxedStrategy<Finished> {
     use Evidence::*;
     let evidence = prop::sample::select(vec![None, Length, Overlap, Validator, Digest]);
-    (time(), evidence, length(), any::<i64>(), any::<u64>())
-        .prop_map(|(at, evidence, size, mtime, inode)| Finished {
+    (time(), evidence, length(), any::<i64>(), any::<u64>(), option::of(prop::sample::select(Algorithm::ALL.to_vec())))
+        .prop_map(|(at, evidence, size, mtime, inode, server_digest)| Finished {
             at,
             evidence,
             size,
             mtime_ns: i128::from(mtime) * 1_000,
             inode,
+            server_digest,
         })
         .boxed()
 }
@@ -352,6 +364,7 @@ fn only_the_newest_finished_ones_stay() {
             evidence: Evidence::Length,
             size: Length(1),
             mtime_ns: 0,
+            server_digest: None,
             inode: 1,
         };
         let status = if n == 5 { Status::Pending } else { Status::Done };

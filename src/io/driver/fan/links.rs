@@ -12,11 +12,11 @@ use crate::core::time::Mono;
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
 use crate::core::verdict::{Context, Scope, judge};
-use crate::io::driver::Beside;
 use crate::io::driver::fan::line::{Doing, Line};
 use crate::io::driver::fan::wire::{Order, Wire};
 use crate::io::driver::fan::{Fan, Opening, reach_of};
 use crate::io::driver::session::Session;
+use crate::io::driver::{Beside, FanSeat};
 
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
@@ -44,7 +44,7 @@ impl Fan<'_> {
     /// Opens a link; one that has nothing yet by which its origin could prove itself waits for that.
     pub(super) fn open(&mut self, opening: Opening) -> Result<(), LocalFault> {
         let Opening { link, seat, range, reach } = opening;
-        let Some(url) = self.session.orders.fan.seats.get(seat).map(|seat| seat.url.clone()) else {
+        let Some((url, named_by)) = self.session.orders.fan.seats.get(seat).map(FanSeat::asked) else {
             return self.plan(Event::Ended(link, Ending::Odd));
         };
         let version = self.session.machine.version().clone();
@@ -59,6 +59,7 @@ impl Fan<'_> {
         let machine = Link::new(LinkPlan {
             url,
             first_origin: self.session.orders.first_origin.clone(),
+            named_by,
             range,
             reach,
             proof,
@@ -241,7 +242,7 @@ fn ending_of(failure: &Failure, began: bool) -> Ending {
 /// The seats of the mirrors that may be asked, and which of them is the session's own: it is there in any case.
 pub(super) fn seats(session: &Session, answering: &Origin) -> (Vec<Seat>, usize) {
     let fan = &session.orders.fan;
-    let seat = |(n, seat): (usize, &crate::io::driver::FanSeat)| {
+    let seat = |(n, seat): (usize, &FanSeat)| {
         let origin = if n == fan.own { answering.clone() } else { seat.url.origin() };
         let ways = session.machine.ways(&origin);
         Seat {

@@ -437,8 +437,7 @@ fn live(deeds: &[Deed], spec: impl FnOnce(&mut Folder)) {
     let store = Some(folder.open().store);
     let none = RangeSet::new;
     let versions = vec![0; TOTAL];
-    let mut world =
-        World { folder, store, wrote: none(), told: none(), flushed: none(), boots: 1, clock: 0, versions };
+    let mut world = World { folder, store, wrote: none(), told: none(), flushed: none(), boots: 1, clock: 0, versions };
     for (seed, deed) in (1..).zip(deeds) {
         let flushed = world.flushed.clone();
         world.act(deed, seed);

@@ -57,6 +57,19 @@ fn another_typed_origin_gets_headers_without_credentials() {
 }
 
 #[test]
+fn a_mirror_that_a_server_named_gets_nothing_whatever_is_trusted() {
+    let netrc = Netrc::new(|_, _| Some(Login { user: "n".into(), password: "r".into() }));
+    let cookies = Cookies::new(|_, _| Some("c=2".into()));
+    let trusting = Credentials { location: LocationTrust::All, netrc: Some(netrc), cookies: Some(cookies), ..user() };
+    for at in ["http://a.test/f", "http://m.test/f"] {
+        let got = fields(&trusting, at, &ask(at, Carry::Never));
+        for mine in ["authorization", "cookie", "x-plain", "host"] {
+            assert_eq!(value(&got, mine), None, "{at} {mine}");
+        }
+    }
+}
+
+#[test]
 fn nothing_crosses_an_origin_by_redirect_unless_locations_are_trusted() {
     let mut user = user();
     user.netrc = Some(Netrc::new(|_, _| Some(Login { user: "n".into(), password: "n".into() })));
