@@ -3,7 +3,8 @@
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, Next, OVERLAP, Outcome, Place, Plan, Proof, Weight,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, Next, OVERLAP, Outcome, Place, Plan, Proof,
+    Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -259,6 +260,8 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         revalidate: orders.revalidate.clone(),
         stored_codings: crate::core::file_xfer::codings_of_name(&name),
         max_filesize: orders.max_filesize,
+        expected: orders.expected,
+        metalink: MetalinkIs::of_names(&[SafeName::from_url(&orders.url).as_str(), &name]),
     })
 }
 

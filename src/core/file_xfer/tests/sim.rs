@@ -39,6 +39,8 @@ pub(super) struct World {
     pub(super) company: Company,
     pub(super) revalidate: Option<Draft>,
     pub(super) weight: Weight,
+    pub(super) expected: Option<Length>,
+    pub(super) metalink: MetalinkIs,
     /// What the digest says of a rival.
     pub(super) rival_is: Result<(), Failure>,
 }
@@ -53,6 +55,8 @@ impl World {
             company: Company::Alone,
             revalidate: None,
             weight: Weight::Informative,
+            expected: None,
+            metalink: MetalinkIs::InItsPlace,
             rival_is: Ok(()),
         }
     }
@@ -76,6 +80,8 @@ impl World {
             revalidate: self.revalidate.clone(),
             stored_codings: &[],
             max_filesize: None,
+            expected: self.expected,
+            metalink: self.metalink,
         }
     }
 
