@@ -36,12 +36,12 @@ pub(crate) struct Wish {
     /// Those that are law.
     pub(crate) digests: Vec<Expected>,
     /// What a metalink tells.
-    pub(crate) told: Told,
+    pub(crate) told: FromMetalink,
 }
 
 /// What a metalink tells of a file; nothing where there is none.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct FromMetalink {
     /// Every digest, to which others must not be contrary.
     pub(crate) digests: Vec<Expected>,
     pub(crate) size: Option<Length>,
@@ -128,7 +128,7 @@ fn typed(asked: &Download, cwd: &Path) -> Result<Vec<Wish>, Trouble> {
         let urls = urls(std::iter::once(first).chain(&asked.sources.mirrors)).map_err(Trouble::Usage)?;
         let (out, dir) = (asked.place.output.as_deref(), asked.place.dir.as_deref());
         let target = target::resolve(target::Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
-        Ok(Wish { urls, target, digests: Vec::new(), told: Told::default() })
+        Ok(Wish { urls, target, digests: Vec::new(), told: FromMetalink::default() })
     };
     asked.urls.iter().map(wish).collect()
 }
@@ -174,7 +174,7 @@ fn entry(asked: &Download, entry: &Entry, cwd: &Path) -> Result<Wish, Trouble> {
     let dir = entry.dir.as_deref().map(Path::new).or(asked.place.dir.as_deref());
     let out = entry.out.as_deref().map(Path::new);
     let target = target::resolve(target::Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
-    Ok(Wish { urls, target, digests, told: Told::default() })
+    Ok(Wish { urls, target, digests, told: FromMetalink::default() })
 }
 
 /// Gives every download its digests from a file as `sha256sum` writes it: by the name it gets here, else by its URL's.

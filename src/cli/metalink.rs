@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::Place;
 use crate::cli::foreign::{self, MetaFile, counted};
-use crate::cli::jobs::{Told, Wish, unreadable};
+use crate::cli::jobs::{FromMetalink, Wish, unreadable};
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 
@@ -56,7 +56,7 @@ fn wish(file: &MetaFile, place: &Place, cwd: &Path) -> Result<Wish, Trouble> {
     let urls: Vec<_> = file.urls.iter().map(|u| u.url.clone()).collect();
     let out = Some(place.output.as_deref().unwrap_or(file.name.as_ref()));
     let target = target::resolve(target::Asked { place, out, dir: place.dir.as_deref(), url: &urls[0] }, cwd)?;
-    let told = Told { digests: file.digests.clone(), size: file.size, pieces: file.pieces.clone() };
+    let told = FromMetalink { digests: file.digests.clone(), size: file.size, pieces: file.pieces.clone() };
     Ok(Wish { urls, target, digests: file.law().cloned().into_iter().collect(), told })
 }
 

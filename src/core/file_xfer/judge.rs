@@ -261,6 +261,7 @@ impl FileXfer {
         }
         let vouched = sameness == Sameness::Same
             || self.told_by_416 == Some(told)
+            || self.plan.expected == Some(told)
             || told > Length::ZERO && (head.validators.has_strong() || self.is_of_its_kind(head));
         (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
     }

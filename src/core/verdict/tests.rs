@@ -92,6 +92,7 @@ fn a_page_is_transient_a_coded_answer_is_final_and_other_contradictions_are_doub
         BadAnswer::OtherRange { asked: Offset(5), got: ByteRange::default() },
         BadAnswer::Unasked206,
         BadAnswer::Multipart,
+        BadAnswer::Metalink,
         BadAnswer::NoFile { code: 204 },
         BadAnswer::Framing { detail: String::new() },
         BadAnswer::Unsatisfiable { detail: String::new() },

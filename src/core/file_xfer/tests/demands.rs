@@ -68,6 +68,25 @@ fn what_was_held_survives_another_file_of_untold_length() {
 }
 
 #[test]
+fn the_expected_size_vouches_for_a_file_that_became_shorter() {
+    let (old, new) = (bytes(400 * KIB, 7), bytes(300 * KIB, 8));
+    let bare = |data: &[u8], kind: &str| {
+        let mut reply = serve(data, &Validators::default(), &Ways { ranges: false, ..HONEST }, &super::plain_ask());
+        reply.head.content_type = Some(kind.to_owned());
+        reply
+    };
+    for (expected, finishes) in [(Some(Length(300 * KIB)), true), (None, false)] {
+        let mut w = World { expected: None, ..World::new() };
+        let mut cut = bare(&old, "a/b");
+        (cut.body, cut.cut) = (old[..200 << 10].to_vec(), true);
+        w.session("http://a/f", &mut |_| Reply { head: cut.head.clone(), body: cut.body.clone(), cut: true });
+        w.expected = expected;
+        let end = w.session("http://a/f", &mut |_| bare(&new, "c/d"));
+        assert_eq!(matches!(end, Ended::Finished(..)), finishes, "{end:?}");
+    }
+}
+
+#[test]
 fn a_page_of_another_size_is_a_page_that_stands_in() {
     let mut page = head(200, Validators::default(), 600);
     page.content_type = Some("text/html".to_owned());
