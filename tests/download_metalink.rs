@@ -1,6 +1,8 @@
 //! Downloads by metalink (design 6): mirrors by priority, digests and sizes that are law, names that stay in the folder;
 //! and metalinks that come where a file was asked for.
 
+#![allow(clippy::expect_used, reason = "a test says what it expects")]
+
 mod support;
 
 use std::fs;
@@ -21,7 +23,7 @@ fn file(name: &str, inner: &str) -> String {
 
 fn hash(algorithm: &str, data: &[u8]) -> String {
     let sum = digest(algorithm, data);
-    let (_, hex) = sum.split_once('=').unwrap();
+    let (_, hex) = sum.split_once('=').expect("ALGORITHM=HEX");
     format!("<hash type=\"{algorithm}\">{hex}</hash>")
 }
 
@@ -37,7 +39,7 @@ fn by_metalink<'w>(w: &'w World, files: &str) -> Px<'w> {
 
 fn by_text<'w>(w: &'w World, text: &str) -> Px<'w> {
     let path = w.path("list.meta4");
-    fs::write(&path, text).unwrap();
+    fs::write(&path, text).expect("written");
     w.px(["download", "--min-delay", "50ms", "--max-delay", "200ms", "--give-up", "30s", "-M"]).arg(path)
 }
 

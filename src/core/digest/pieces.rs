@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(new(1, 21), Err(BadPieces::Ragged));
         assert_eq!(new(1, Pieces::MAX_BYTES), Ok(24_576));
         assert_eq!(new(1, Pieces::MAX_BYTES + 20), Err(BadPieces::TooMany));
-        assert!(Pieces::MAX_BYTES * 2 < crate::core::state::MAX_TEXT, "they fit into the state file");
+        const { assert!(Pieces::MAX_BYTES * 2 < crate::core::state::MAX_TEXT, "they fit into the state file") }
     }
 
     proptest! {
