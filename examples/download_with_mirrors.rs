@@ -19,6 +19,8 @@ fn main() -> anyhow::Result<()> {
         urls: words.map(|w| MirrorUrl::parse(&w)).collect::<Result<_, _>>()?,
         target: Target::File(absolute(&file)?),
         digests: vec![Expected::parse(&format!("sha-256={sum}"))?],
+        expected: None,
+        pieces: None,
         max_filesize: None,
         options: Arc::new(Options { require: Evidence::Digest, ..Options::default() }),
     };

@@ -60,6 +60,17 @@ const MISTAKES: &[Mistake] = &[
     (&["download", "--cookies", "@/missing", URL], 2, "missing", "name a file that can be read"),
     (&["download", "-i", "@/missing.txt"], 2, "missing.txt", "name a file that can be read"),
     (&["download", "-i", "@/bad.txt"], 2, "line 2", "scheme"),
+    (&["download", "-M", "@/missing.meta4"], 2, "missing.meta4", "name a file that can be read"),
+    (&["download", "-M", "@/plain"], 2, "plain", "no metalink of version 3 or 4"),
+    (&["download", "-M", "@/damaged.xml"], 2, "damaged.xml", "line 1, column 1"),
+    (&["download", "-M", "@/ftp.meta4"], 2, "f.bin has no http or https URL (1 other URL left out)", "add one"),
+    (&["download", "-M", "@/none.meta4"], 2, "none.meta4", "lists no file"),
+    (&["download", "-M", "-", "-M", "-"], 2, "standard input (-)", "by their names"),
+    (&["download", "-M", "-", "-i", "-"], 2, "standard input (-)", "by their names"),
+    (&["download", "-M", "-"], 2, "--metalink '-'", "no metalink"),
+    (&["download", "-M", "@/good.meta4", "-m", URL, URL], 2, "--mirror", "exactly one URL"),
+    (&["download", "-M", "@/good.meta4", "-o", "x", URL], 2, "--output", "exactly one file"),
+    (&["download", "-M", "@/good.meta4", "-M", "@/good.meta4"], 2, "f.bin", "different names"),
     // Requests.
     (&["download", "-H", "nonsense", URL], 2, "--header", "Name: value"),
     (&["download", "-u", "me", URL], 2, "--user", "USER:PASSWORD"),
@@ -94,6 +105,14 @@ fn stumbling_blocks(home: &Path) {
     std::fs::create_dir(home.join("empty")).expect("made");
     std::fs::write(home.join("plain"), "nothing of use\n").expect("written");
     std::fs::write(home.join("bad.txt"), "http://127.0.0.1:9/a\nnonsense\n").expect("written");
+    for (name, inner) in [
+        ("ftp.meta4", "<file name=\"f.bin\"><url>ftp://127.0.0.1/f</url></file>"),
+        ("good.meta4", "<file name=\"f.bin\"><url>http://127.0.0.1:9/f</url></file>"),
+        ("none.meta4", ""),
+    ] {
+        let text = format!("<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">{inner}</metalink>");
+        std::fs::write(home.join(name), text).expect("written");
+    }
     std::fs::write(home.join("damaged.xml"), "<client_state>\n<persxfer\n").expect("written");
     std::os::unix::fs::symlink("plain", home.join("link")).expect("made");
     let pipe = Command::new("mkfifo").arg(home.join("pipe")).status().expect("mkfifo runs");
@@ -185,7 +204,7 @@ fn help_for_the_program_and_every_command() {
 fn later_things_are_absent() {
     let home = home();
     let help = persxfer(home.path(), &["download", "--help"]);
-    for option in ["--connections", "--metalink", "--ledger", "--report-url", "--config"] {
+    for option in ["--connections", "--ledger", "--report-url", "--config"] {
         assert!(!text(&help.stdout).contains(option), "{option}");
     }
 }

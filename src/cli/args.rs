@@ -138,7 +138,7 @@ pub(crate) struct Download {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct Place {
-    /// Write to FILE (with one URL)
+    /// Write to FILE (with one file in all)
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["remote_name", "remote_header_name"])]
     pub(crate) output: Option<PathBuf>,
     /// Name the file as the URL does; this is the default
@@ -172,13 +172,18 @@ pub(crate) struct Sources {
     /// say `out=`, `dir=` or `checksum=`
     #[arg(short, long, value_name = "FILE|-")]
     pub(crate) input_file: Option<PathBuf>,
+    /// Download the files of a metalink, version 3 or 4, from FILE or from standard input (repeatable)
+    ///
+    /// Its URLs count as if they were typed, the best first; its strongest digest and its size are law.
+    #[arg(short = 'M', long = "metalink", value_name = "FILE|-", conflicts_with = "remote_header_name")]
+    pub(crate) metalinks: Vec<PathBuf>,
 }
 
 /// What success rests on.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Proof")]
 pub(crate) struct Proof {
-    /// The digest that the file must have, as sha-256=HEX (with one URL; repeatable)
+    /// The digest that the file must have, as sha-256=HEX (with one file in all; repeatable)
     ///
     /// Algorithms: sha-256, sha-512, sha-1, md5, blake3, crc32c.
     #[arg(long = "checksum", value_name = "ALGO=HEX")]

@@ -147,7 +147,7 @@ mod tests {
             limit_rate: None,
             sync: SyncMode::None,
         };
-        Plan { settings, jobs: vec![], hooks }
+        Plan { settings, jobs: vec![], hooks, remarks: vec![] }
     }
 
     fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {

@@ -21,6 +21,7 @@ Examples:
   persxfer download -o big.iso https://a.example.org/big.iso -m https://b.example.org/big.iso
   persxfer download --checksum sha-256=0123...cdef https://example.org/big.iso
   persxfer download --checksums SHA256SUMS -d images -i list.txt
+  persxfer download -M images.meta4 -d images
   persxfer download --give-up 2d --retry-policy ranged https://example.org/big.iso";
 
 /// Below the help of `run`.

@@ -1,4 +1,4 @@
-//! The downloads that were asked for, from URLs, mirrors and the input file to one [`Job`] each.
+//! The downloads that were asked for, from URLs, mirrors, metalinks and the input file to one [`Job`] each.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -8,37 +8,65 @@ use std::sync::Arc;
 use crate::cli::args::{self, Download, Required};
 use crate::cli::foreign::{self, Sums};
 use crate::cli::input_file::{self, Entry};
+use crate::cli::metalink;
 use crate::cli::settings::{delay, positive, size};
-use crate::cli::target::{self, Asked};
+use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::core::backoff::Policy;
-use crate::core::digest::Expected;
+use crate::core::digest::{Expected, Pieces};
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, FailedPart, Job, Mtime, NetOptions, Options, Target};
 
-/// One download as far as its own words go: URLs, target, digests.
-struct Wish {
-    urls: Vec<MirrorUrl>,
-    target: Target,
-    digests: Vec<Expected>,
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// The downloads; at least one.
+    pub(crate) jobs: Vec<Job>,
+    /// What was left out, a line each, printable.
+    pub(crate) remarks: Vec<String>,
 }
 
-/// Reads all downloads; at least one.
-pub(crate) fn read(
-    asked: &Download,
-    net: Arc<NetOptions>,
-    cwd: &Path,
-    stdin: &mut dyn Read,
-) -> Result<Vec<Job>, Trouble> {
+/// One download as far as its own words go: URLs, target, digests.
+pub(crate) struct Wish {
+    pub(crate) urls: Vec<MirrorUrl>,
+    pub(crate) target: Target,
+    /// Those that are law.
+    pub(crate) digests: Vec<Expected>,
+    /// What a metalink tells.
+    pub(crate) told: FromMetalink,
+}
+
+/// What a metalink tells of a file; nothing where there is none.
+#[derive(Default)]
+pub(crate) struct FromMetalink {
+    /// Every digest, to which others must not be contrary.
+    pub(crate) digests: Vec<Expected>,
+    pub(crate) size: Option<Length>,
+    pub(crate) pieces: Option<Arc<Pieces>>,
+}
+
+/// Reads all downloads.
+pub(crate) fn read(asked: &Download, net: Arc<NetOptions>, cwd: &Path, stdin: &mut dyn Read) -> Result<Asked, Trouble> {
+    one_standard_input(asked)?;
+    let metalinks = metalink::read(&asked.sources.metalinks, stdin)?;
+    let given = digests_for_one(asked, asked.urls.len() + metalinks.iter().map(|m| m.files.len()).sum::<usize>())?;
     let mut wishes = typed(asked, cwd)?;
+    wishes.extend(metalink::wishes(&metalinks, &asked.place, cwd)?);
+    let remarks = metalink::remarks(&metalinks);
     if let Some(list) = &asked.sources.input_file {
         wishes.extend(listed(asked, list, cwd, stdin)?);
     }
     if wishes.is_empty() {
-        return Err(Trouble::Usage("nothing to download; give a URL, or a list with --input-file".into()));
+        let why = "nothing to download; give a URL, a list with --input-file, or a metalink with --metalink";
+        return Err(Trouble::Usage(why.into()));
+    }
+    for (text, digest) in given {
+        // There is one wish, or none was given.
+        let refuse = |why: String| Trouble::option("--checksum", text, why);
+        wishes.iter_mut().try_for_each(|wish| wish.must_have(digest.clone())).map_err(refuse)?;
     }
     if let Some(path) = &asked.proof.checksum_file {
         add_checksums(&mut wishes, path)?;
@@ -46,34 +74,68 @@ pub(crate) fn read(
     refuse_twins(&wishes)?;
     let max_filesize = size("--max-filesize", asked.requests.max_filesize.as_deref())?.map(Length);
     let options = Arc::new(options(asked, net)?);
-    let job = |Wish { urls, target, digests }| {
+    let job = |Wish { urls, target, digests, told }| {
         let options = Arc::clone(&options);
-        Job { urls, target, digests, max_filesize, options }
+        Job { urls, target, digests, expected: told.size, pieces: told.pieces, max_filesize, options }
     };
-    Ok(wishes.into_iter().map(job).collect())
+    Ok(Asked { jobs: wishes.into_iter().map(job).collect(), remarks })
+}
+
+impl Wish {
+    /// A digest that the user gives is law, and what a metalink tells must agree with it.
+    fn must_have(&mut self, digest: Expected) -> Result<(), String> {
+        let same = |other: &&Expected| other.algorithm == digest.algorithm;
+        if let Some(other) = self.told.digests.iter().find(same).filter(|other| **other != digest) {
+            return Err(format!("the metalink says {other}; one of the two is wrong, leave that one out"));
+        }
+        if !self.digests.contains(&digest) {
+            self.digests.push(digest);
+        }
+        Ok(())
+    }
+}
+
+/// What `--checksum` gives, with the words for it, where `files` URLs and files of metalinks are asked for.
+fn digests_for_one<'a>(asked: &'a Download, files: usize) -> Result<Vec<(&'a String, Expected)>, Trouble> {
+    if files != 1 || asked.sources.input_file.is_some() {
+        only_one("--output", "file", asked.place.output.is_some())?;
+        only_one("--checksum", "file", !asked.proof.checksums.is_empty())?;
+    }
+    let digest = |text: &'a String| match foreign::parse_digest(text) {
+        Ok(digest) => Ok((text, digest)),
+        Err(why) => Err(Trouble::option("--checksum", text, why)),
+    };
+    asked.proof.checksums.iter().map(digest).collect()
+}
+
+/// Standard input can be read once.
+fn one_standard_input(asked: &Download) -> Result<(), Trouble> {
+    let files = asked.sources.metalinks.iter().chain(&asked.sources.input_file);
+    if files.filter(|path| path.as_os_str() == "-").count() > 1 {
+        return Err(Trouble::Usage(
+            "standard input (-) can be read only once; give the other files by their names".into(),
+        ));
+    }
+    Ok(())
 }
 
 /// The URLs of the command line.
 fn typed(asked: &Download, cwd: &Path) -> Result<Vec<Wish>, Trouble> {
-    if asked.urls.len() != 1 || asked.sources.input_file.is_some() {
-        only_one("--output", asked.place.output.is_some())?;
-        only_one("--mirror", !asked.sources.mirrors.is_empty())?;
-        only_one("--checksum", !asked.proof.checksums.is_empty())?;
+    if asked.urls.len() != 1 || asked.sources.input_file.is_some() || !asked.sources.metalinks.is_empty() {
+        only_one("--mirror", "URL", !asked.sources.mirrors.is_empty())?;
     }
-    let digest = |text: &String| foreign::parse_digest(text).map_err(|why| Trouble::option("--checksum", text, why));
-    let digests: Vec<_> = asked.proof.checksums.iter().map(digest).collect::<Result<_, _>>()?;
     let wish = |first: &String| {
         let urls = urls(std::iter::once(first).chain(&asked.sources.mirrors)).map_err(Trouble::Usage)?;
         let (out, dir) = (asked.place.output.as_deref(), asked.place.dir.as_deref());
-        let target = target::resolve(Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
-        Ok(Wish { urls, target, digests: digests.clone() })
+        let target = target::resolve(target::Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
+        Ok(Wish { urls, target, digests: Vec::new(), told: FromMetalink::default() })
     };
     asked.urls.iter().map(wish).collect()
 }
 
-fn only_one(option: &str, given: bool) -> Result<(), Trouble> {
+fn only_one(option: &str, what: &str, given: bool) -> Result<(), Trouble> {
     if given {
-        Err(Trouble::Usage(format!("{option} goes with exactly one URL; for several files use --input-file")))
+        Err(Trouble::Usage(format!("{option} goes with exactly one {what}; for several files use --input-file")))
     } else {
         Ok(())
     }
@@ -111,8 +173,8 @@ fn entry(asked: &Download, entry: &Entry, cwd: &Path) -> Result<Wish, Trouble> {
     let digests = entry.checksums.iter().map(digest).collect::<Result<_, _>>()?;
     let dir = entry.dir.as_deref().map(Path::new).or(asked.place.dir.as_deref());
     let out = entry.out.as_deref().map(Path::new);
-    let target = target::resolve(Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
-    Ok(Wish { urls, target, digests })
+    let target = target::resolve(target::Asked { place: &asked.place, out, dir, url: &urls[0] }, cwd)?;
+    Ok(Wish { urls, target, digests, told: FromMetalink::default() })
 }
 
 /// Gives every download its digests from a file as `sha256sum` writes it: by the name it gets here, else by its URL's.
@@ -128,12 +190,12 @@ fn add_checksums(wishes: &mut [Wish], path: &Path) -> Result<(), Trouble> {
         let local = target.file_name().unwrap_or_default().to_string_lossy();
         let found = sums.find(&local).or_else(|why| sums.find(&foreign::name_from_url(&wish.urls[0])).map_err(|_| why));
         let advice = |why| refuse(format!("{why}; add one, or leave that download out"));
-        wish.digests.extend(found.map_err(advice)?);
+        found.map_err(advice)?.into_iter().try_for_each(|digest| wish.must_have(digest)).map_err(refuse)?;
     }
     Ok(())
 }
 
-fn unreadable(error: &std::io::Error) -> String {
+pub(crate) fn unreadable(error: &std::io::Error) -> String {
     format!("cannot read it: {}; name a file that can be read", foreign::plain_error(error))
 }
 

@@ -21,6 +21,7 @@ mod input_file;
 mod jobs;
 mod log;
 mod man;
+mod metalink;
 mod network;
 mod out;
 mod panic;
@@ -103,7 +104,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             serve::run(asked, &cli.global, &state_file, &resume, screen, signals::watch(screen))
         }
         Command::Add(Add { what: Addable::Download(asked) }) => {
-            let plan = plan(cli, asked)?;
+            let plan = plan(cli, asked, screen)?;
             if asked.around.dry_run {
                 return dry_run(&plan);
             }
@@ -111,7 +112,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             add::run(&plan, &|line| say(Weight::Matters, line), &|line| say(Weight::News, line))
         }
         Command::Download(asked) => {
-            let plan = plan(cli, asked)?;
+            let plan = plan(cli, asked, screen)?;
             if asked.around.dry_run {
                 return dry_run(&plan);
             }
@@ -127,10 +128,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
     }
 }
 
-fn plan(cli: &Cli, asked: &Download) -> Result<Plan, Trouble> {
+fn plan(cli: &Cli, asked: &Download, screen: &Screen) -> Result<Plan, Trouble> {
     let cwd = working_folder()?;
     let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
-    settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())
+    let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
+    plan.remarks.iter().for_each(|line| screen.say(cli.global.quiet, Weight::News, line));
+    Ok(plan)
 }
 
 fn dry_run(plan: &Plan) -> Result<Exit, Trouble> {

@@ -99,6 +99,8 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         nbytes: Some(Length(3 << 20)),
         max_nbytes: None,
         digests: vec![],
+        expected: None,
+        pieces: None,
         num_retries: 2,
         sessions: 5,
         first_request_time: Some(at(-3_600).wall),

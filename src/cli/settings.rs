@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::args::{self, Download};
 use crate::cli::foreign;
-use crate::cli::jobs;
+use crate::cli::jobs::{self, Asked};
 use crate::cli::network;
 use crate::cli::shell;
 use crate::cli::target;
@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     pub(crate) jobs: Vec<Job>,
     /// Commands to run around them.
     pub(crate) hooks: HookWords,
+    /// What was left out of what was read, a line each.
+    pub(crate) remarks: Vec<String>,
 }
 
 /// The words of `--on-complete` and `--on-failure`.
@@ -34,16 +36,18 @@ pub(crate) struct HookWords {
     pub(crate) failure: Option<Vec<String>>,
 }
 
-/// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `--input-file -` says so.
+/// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `-` stands for a file.
 pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
     habits(asked)?;
     let net = network::read(asked, cwd)?;
     let rounds = if asked.patience.once { Rounds::Once } else { Rounds::UntilDone };
     let max_time = delay("--max-time", asked.patience.max_time.as_deref())?;
+    let Asked { jobs, remarks } = jobs::read(asked, net, cwd, stdin)?;
     Ok(Plan {
         settings: settings(&asked.speed, state_file, rounds, max_time)?,
-        jobs: jobs::read(asked, net, cwd, stdin).and_then(|jobs| apart_from_the_state(jobs, state_file))?,
+        jobs: apart_from_the_state(jobs, state_file)?,
         hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
+        remarks,
     })
 }
 

@@ -4,6 +4,7 @@
 //! from the number of digits.
 
 mod fields;
+mod pieces;
 mod sums;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::fmt;
 use crate::core::printable::printable;
 
 pub use fields::{WANT_REPR_DIGEST, content_digests, repr_digests};
+pub use pieces::{BadPieces, Pieces};
 pub use sums::{BadSums, NoSum, Sums};
 
 /// The algorithms, in the order of their names.

@@ -116,6 +116,14 @@ pub enum Failure {
         /// What `--max-filesize` allows.
         limit: Length,
     },
+    /// The file has another size than the one demanded.
+    #[error("the file has {size} bytes here, and it must have {expected}")]
+    OtherSize {
+        /// Its size, or so much of it as told that it is longer.
+        size: Length,
+        /// The size that a metalink tells.
+        expected: Length,
+    },
     /// The evidence is weaker than `--require-evidence` demands.
     #[error("the evidence is only {found}, {required} is required")]
     Evidence {
@@ -215,6 +223,12 @@ pub enum BadAnswer {
     /// An HTML page where the file was.
     #[error("the server sent an HTML page (a login or error page?) in place of the file")]
     HtmlPage,
+    /// A list of mirrors where the file was asked for.
+    #[error(
+        "the server sent a metalink (a list of mirrors) in place of the file; to have the metalink itself, name it with the \
+         ending .meta4 (--output)"
+    )]
+    Metalink,
     /// The version that the validator names, with another length than before.
     #[error("the server gives the same validator to a file of {known} bytes and to one of {told}")]
     SameTagOtherLength {

@@ -11,6 +11,7 @@ pub mod giveup;
 pub mod hosts;
 pub mod links;
 pub mod machine;
+pub mod metalink;
 pub mod mirrors;
 pub mod name;
 pub mod netrc;

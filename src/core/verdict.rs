@@ -97,6 +97,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::Digest { .. } | Failure::Vouched { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
         Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
+        Failure::OtherSize { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.
         Failure::Evidence { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),

@@ -117,7 +117,8 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     }
 }
 
-/// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides.
+/// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides. One
+/// of another size than expected is fetched again.
 fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
     let covered = record.finished.as_ref().is_some_and(|f| f.evidence == Evidence::Digest);
     if !job.digests.is_empty() {
@@ -126,6 +127,9 @@ fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
             finish(&mut record, path);
             return Admission::Done { evidence: Evidence::Digest, record: Some(Box::new(record)) };
         }
+        return run(job, reborn(record), Clobber::Replace);
+    }
+    if job.expected.is_some_and(|size| path.symlink_metadata().is_ok_and(|meta| meta.len() != size.0)) {
         return run(job, reborn(record), Clobber::Replace);
     }
     let draft = std::mem::take(&mut record.dossier.part);
@@ -199,8 +203,7 @@ pub(super) fn reborn(mut record: Record) -> Record {
 }
 
 /// What the command says now holds: its mirrors (what is known of the same URLs stays, and so do, behind them, those
-/// that servers named), its digests, its limits, its
-/// options.
+/// that servers named), its digests, size and pieces, its limits, its options.
 fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
     let is_typed = |m: &&MirrorRecord| m.named_with.is_none();
@@ -212,6 +215,9 @@ fn updated(job: &Job, mut record: Record) -> Record {
         record.next_request_time = None;
     }
     record.digests.clone_from(&job.digests);
+    record.expected = job.expected;
+    record.pieces.clone_from(&job.pieces);
+    record.nbytes = record.nbytes.or(job.expected);
     record.max_nbytes = job.max_filesize;
     record.options = Arc::clone(&job.options);
     record
@@ -250,6 +256,8 @@ pub(super) fn job_of(record: &Record) -> Option<Job> {
         urls: typed.into_iter().map(|m| m.url.clone()).collect(),
         target,
         digests: record.digests.clone(),
+        expected: record.expected,
+        pieces: record.pieces.clone(),
         max_filesize: record.max_nbytes,
         options: Arc::clone(&record.options),
     })

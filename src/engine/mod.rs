@@ -41,7 +41,7 @@ pub use way::network;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::core::digest::{Algorithm, Expected};
+use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
@@ -62,6 +62,10 @@ pub struct Job {
     pub target: Target,
     /// Digests that are law.
     pub digests: Vec<Expected>,
+    /// The size that the file must have, where something that is law tells it (a metalink).
+    pub expected: Option<Length>,
+    /// Digests of its pieces.
+    pub pieces: Option<Arc<Pieces>>,
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
     /// What else was said of it; stored with it, so that any later process can go on.

@@ -244,6 +244,7 @@ impl Transfer {
             freshness,
             revalidate: self.revalidate.clone(),
             max_filesize: record.max_nbytes,
+            expected: record.expected,
             timeouts: self.way.timeouts,
             fan,
         })

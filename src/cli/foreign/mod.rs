@@ -11,8 +11,10 @@ pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, creat
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
-    parse_rate, parse_size, plain_error, policy, printable, strongest,
+    parse_metalink, parse_rate, parse_size, plain_error, policy, printable, read_metalink, strongest,
 };
+
+pub(crate) use crate::core::metalink::MetaFile;
 
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
 pub(crate) use crate::engine::{Added, EngineError, Stop, Told};

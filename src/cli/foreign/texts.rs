@@ -1,7 +1,10 @@
-//! Texts of people: durations, sizes, policies, names, digests.
+//! Texts of people: durations, sizes, policies, names, digests, metalinks.
+
+use std::io::Read;
 
 use crate::core::backoff::{BadPolicy, Policy};
 use crate::core::digest::{Algorithm, Expected};
+use crate::core::metalink::{self, MetaFile, Metalink};
 use crate::core::name::SafeName;
 use crate::core::printable::is_hidden;
 pub(crate) use crate::core::printable::plain_error;
@@ -84,6 +87,18 @@ impl Sums {
     pub(crate) fn find(&self, name: &str) -> Result<Vec<Expected>, String> {
         self.0.find(name).map_err(|e| e.to_string())
     }
+}
+
+/// The bytes of a metalink, and at most one beyond what it may have.
+pub(crate) fn read_metalink(mut from: &mut dyn Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    Read::take(&mut from, metalink::MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The files of a metalink, version 3 or 4.
+pub(crate) fn parse_metalink(bytes: &[u8]) -> Result<Vec<MetaFile>, String> {
+    Metalink::parse(bytes).map(|read| read.files).map_err(|e| e.to_string())
 }
 
 /// The strongest of several digests, by the name of its algorithm.

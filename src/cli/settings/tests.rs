@@ -179,3 +179,26 @@ fn the_state_file_is_absolute_and_no_folder() {
     assert_eq!(state_file(Some(Path::new("/")), Path::new("/nowhere")).expect_err("a folder").exit().code(), 2);
     assert!(state_file(None, Path::new("/nowhere")).expect("good").ends_with("persxfer/client_state.xml"));
 }
+
+#[test]
+fn a_metalink_from_standard_input() {
+    let (_, hex) = DIGEST.split_once('=').expect("a digest");
+    let file = |name: &str, inner: &str| format!("<file name=\"{name}\">{inner}<url>http://b/{name}</url></file>");
+    let sums = format!("<size>7</size><hash type=\"sha-256\">{hex}</hash><hash type=\"md5\">{}</hash>", "0".repeat(32));
+    let text = format!(
+        "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">{}{}</metalink>",
+        file("x/y.bin", &format!("{sums}<url priority=\"1\">http://a/y</url><url>ftp://c/y</url>")),
+        file("z", ""),
+    );
+    let plan = read_in(Path::new("/nowhere"), &["-M", "-", "-d", "d", "http://a/w"], &text).expect("good");
+    let targets: Vec<_> = plan.jobs.iter().map(|j| j.target.clone()).collect();
+    assert_eq!(targets, ["/nowhere/d/w", "/nowhere/d/y.bin", "/nowhere/d/z"].map(|p| Target::File(p.into())));
+    let job = &plan.jobs[1];
+    assert_eq!(job.urls, [url("http://a/y"), url("http://b/x/y.bin")]);
+    assert_eq!(job.expected, Some(Length(7)));
+    assert_eq!(job.digests.iter().map(ToString::to_string).collect::<Vec<_>>(), [DIGEST], "the strongest is law");
+    assert_eq!(plan.remarks, ["y.bin: left out 1 URL that http and https do not serve"]);
+    assert_eq!((plan.jobs[0].expected, plan.jobs[0].digests.len()), (None, 0));
+    let error = read_in(Path::new("/nowhere"), &["-M", "-", "-J"], &text).expect_err("names come from the metalink");
+    assert!(error.contains("--remote-header-name"), "{error}");
+}

@@ -34,16 +34,15 @@ pub enum BesideEnd {
 
 impl FileXfer {
     /// Can others fetch what lies elsewhere while the open answer is read by this plan? They can once it is joined, of a
-    /// version whose length is known, uncoded, and the only one.
+    /// version whose length is known, and uncoded.
     pub fn split(&self, plan: Receive) -> Option<Split> {
         let open = self.open.as_ref()?;
         let total = self.dossier.part.total?;
-        let alone = self.dossier.rival.is_none() && plan.place == Place::Part;
         let joined = plan.at >= plan.compare_until && open.total.is_none_or(|told| told == total);
         let plain = self.dossier.part.coding.is_none() && open.head.coding.is_none();
         let end = plan.end.unwrap_or(total.as_end()).min(total.as_end());
         let split = Split { origin: open.origin.clone(), at: plan.at, end, total };
-        (alone && joined && plain && plan.at < end).then_some(split)
+        (plan.place == Place::Part && joined && plain && plan.at < end).then_some(split)
     }
 
     /// The version that links fetch.

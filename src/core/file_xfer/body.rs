@@ -186,6 +186,9 @@ impl FileXfer {
     pub(super) fn broke(&mut self, at: Offset, failure: Failure) -> Step {
         let Some(open) = self.open.clone() else { return self.fail(failure) };
         self.reached(&open, at);
+        if matches!(failure, Failure::OtherSize { .. }) {
+            return self.undo(failure);
+        }
         match (failure, self.draft().total) {
             (Failure::Cut(Cut::Broken { .. }), Some(want)) if at < want.as_end() => self.short(at, want),
             (failure, _) => self.end_badly(failure),
@@ -207,6 +210,10 @@ impl FileXfer {
 
     /// The draft at hand is whole.
     pub(super) fn finish(&mut self) -> Step {
+        let is_html = self.open.as_ref().is_some_and(|open| open.head.is_html());
+        if let Some(failure) = self.other_size(self.draft().held, is_html) {
+            return self.undo(failure);
+        }
         let evidence = self.draft().evidence();
         // A digest judges a rival before it may cost what is held; without one, a whole version is the file.
         if self.place == Place::Rival && self.plan.digest == LastWord::Joints {
@@ -216,6 +223,21 @@ impl FileXfer {
             self.ops.push(FileOp::DropRival);
         }
         self.step(Next::Finish { place: self.place, evidence })
+    }
+
+    /// What came in is not the file, for it has another size: what this session added to what was held goes.
+    fn undo(&mut self, failure: Failure) -> Step {
+        if self.place == Place::Rival {
+            self.dossier.rival = None;
+            self.place = Place::Part;
+            self.ops.push(FileOp::DropRival);
+        } else {
+            let before = &self.plan.dossier.part;
+            let (held, inode) = (self.draft().held.min(before.held), self.draft().inode);
+            self.ops.push(FileOp::Cut(Place::Part, held.as_end()));
+            self.dossier.part = Draft { held, inode, ..before.clone() };
+        }
+        self.fail(failure)
     }
 
     pub(super) fn promote(&mut self) {

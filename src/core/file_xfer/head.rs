@@ -80,6 +80,12 @@ impl AnswerHead {
         self.content_type.as_deref().is_some_and(is_html_type)
     }
 
+    /// Says that its body is a metalink: a list of mirrors.
+    pub fn is_metalink(&self) -> bool {
+        let types = ["application/metalink4+xml", "application/metalink+xml"];
+        self.content_type.as_deref().is_some_and(|t| types.contains(&t))
+    }
+
     /// Says that its body is in parts.
     pub fn is_multipart(&self) -> bool {
         self.content_type.as_deref().is_some_and(|t| t.starts_with("multipart/"))

@@ -4,7 +4,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
 use crate::core::file_xfer::head::is_html_type;
 use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
-use crate::core::file_xfer::{AnswerHead, Company, LastWord, Next, Place, Receive, Step, Wanted};
+use crate::core::file_xfer::{AnswerHead, Company, LastWord, MetalinkIs, Next, Place, Receive, Step, Wanted};
 use crate::core::printable::printable;
 use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::url::Origin;
@@ -243,8 +243,21 @@ impl FileXfer {
         if self.is_a_page_instead(head) {
             return Some(Failure::BadAnswer(BadAnswer::HtmlPage));
         }
+        if head.is_metalink() && self.plan.metalink == MetalinkIs::InItsPlace {
+            return Some(Failure::BadAnswer(BadAnswer::Metalink));
+        }
+        if let Some(failure) = total.and_then(|size| self.other_size(size, head.is_html())) {
+            return Some(failure);
+        }
         let (size, limit) = (total?, self.plan.max_filesize?);
         (size > limit).then_some(Failure::TooLarge { size, limit })
+    }
+
+    /// Is this another size than the file must have? An HTML page of another size stands in, and will go away again.
+    pub(super) fn other_size(&self, size: Length, is_html: bool) -> Option<Failure> {
+        let expected = self.plan.expected.filter(|expected| *expected != size)?;
+        let page = Failure::BadAnswer(BadAnswer::HtmlPage);
+        Some(if is_html { page } else { Failure::OtherSize { size, expected } })
     }
 
     /// Does the length of a 200, told or come to, speak against it? One validator names one length; and less than was known, with nothing
@@ -258,6 +271,7 @@ impl FileXfer {
         }
         let vouched = sameness == Sameness::Same
             || self.told_by_416 == Some(told)
+            || self.plan.expected == Some(told)
             || told > Length::ZERO && (head.validators.has_strong() || self.is_of_its_kind(head));
         (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
     }

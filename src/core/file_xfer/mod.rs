@@ -183,6 +183,29 @@ pub struct Plan {
     pub stored_codings: &'static [&'static str],
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
+    /// The size that the file must have.
+    pub expected: Option<Length>,
+    /// What a metalink is that comes as an answer.
+    pub metalink: MetalinkIs,
+}
+
+/// What a body is that says to be a metalink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetalinkIs {
+    /// The file that was asked for.
+    TheFile,
+    /// A list of mirrors in its place, as mirror directors send it.
+    InItsPlace,
+}
+
+impl MetalinkIs {
+    /// By the names of the file, on the server and here: one with the ending of another kind of file asks for that.
+    pub fn of_names(names: &[&str]) -> Self {
+        let endings = || names.iter().filter_map(|n| n.rsplit_once('.')).filter(|(stem, _)| !stem.is_empty());
+        let is_list = |ending: &str| ["meta4", "metalink", "xml"].iter().any(|e| ending.eq_ignore_ascii_case(e));
+        let asked = endings().next().is_none() || endings().any(|(_, ending)| is_list(ending));
+        if asked { Self::TheFile } else { Self::InItsPlace }
+    }
 }
 
 /// How long one session may be patient.

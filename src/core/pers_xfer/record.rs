@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
-use crate::core::digest::{Algorithm, Expected};
+use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::failure::Failure;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::options::Options;
@@ -53,6 +53,10 @@ pub struct Record {
     pub max_nbytes: Option<Length>,
     /// Digests that are law (`--checksum`, BOINC's `md5_cksum`).
     pub digests: Vec<Expected>,
+    /// The size that the file must have (a metalink's); what a server tells is `nbytes`.
+    pub expected: Option<Length>,
+    /// Digests of its pieces (a metalink's).
+    pub pieces: Option<Arc<Pieces>>,
     /// Where it stands.
     pub status: Status,
     /// Failed passes so far, in this life (BOINC's `num_retries`).
@@ -147,6 +151,8 @@ impl Record {
             nbytes: None,
             max_nbytes: None,
             digests: Vec::new(),
+            expected: None,
+            pieces: None,
             status: Status::Pending,
             num_retries: 0,
             sessions: 0,

@@ -8,7 +8,7 @@ use super::shape::url_direction;
 use super::tree::Element;
 use super::{OURS, backoff, dossier, options, sharing, words};
 use crate::core::backoff::Backoff;
-use crate::core::digest::{Algorithm, Expected};
+use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::pers_xfer::record::{
     Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
 };
@@ -35,6 +35,8 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         nbytes: size(element, "nbytes", "zero_nbytes"),
         max_nbytes: size(element, "max_nbytes", "zero_max_nbytes"),
         digests: digests(element),
+        expected: length(ours, "expected_nbytes"),
+        pieces: ours.and_then(|o| o.child("pieces")).and_then(pieces).map(Arc::new),
         status: status(element, direction),
         num_retries: count(six, "num_retries"),
         sessions: count(ours, "sessions"),
@@ -133,6 +135,13 @@ fn digests(element: &Element<'_>) -> Vec<Expected> {
     let md5 = text(element, "md5_cksum").and_then(|t| Expected::from_hex(Algorithm::Md5, &t).ok());
     digests.extend(md5.filter(|_| !digests.iter().any(|d| d.algorithm == Algorithm::Md5)));
     digests
+}
+
+/// Digests of pieces; none where any of it is damaged, for the digest of the whole has the last word anyway.
+fn pieces(element: &Element<'_>) -> Option<Pieces> {
+    let algorithm = Algorithm::from_name(&text(element, "algorithm")?)?;
+    let bytes = hex::decode(element.child("digests")?.text().as_bytes()).ok()?;
+    Pieces::new(algorithm, length(Some(element), "length")?, bytes).ok()
 }
 
 fn status(element: &Element<'_>, direction: Direction) -> Status {

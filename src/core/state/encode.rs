@@ -5,7 +5,7 @@
 use super::node::Node;
 use super::shape::Shape;
 use super::{backoff, dossier, options, sharing, words};
-use crate::core::digest::Algorithm;
+use crate::core::digest::{Algorithm, Pieces};
 use crate::core::pers_xfer::record::{Direction, Finished, MirrorRecord, Past, Record, Standing, Status};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
@@ -75,6 +75,8 @@ fn ours(record: &Record) -> Vec<Node> {
     nodes.extend(zero(record.max_nbytes).then(|| Node::flag("zero_max_nbytes")));
     nodes.extend((record.status == Status::Suspended).then(|| Node::flag("suspended")));
     nodes.extend(digests(record));
+    nodes.extend(record.expected.map(|n| Node::plain("expected_nbytes", n)));
+    nodes.extend(record.pieces.as_deref().map(pieces));
     if !is_under_way(record) {
         nodes.extend(six_apart(record));
     }
@@ -99,6 +101,15 @@ fn digests(record: &Record) -> Vec<Node> {
         [only] if only.algorithm == Algorithm::Md5 => Vec::new(),
         all => all.iter().map(|d| Node::plain("digest", words::digest(d))).collect(),
     }
+}
+
+fn pieces(pieces: &Pieces) -> Node {
+    let nodes = vec![
+        Node::plain("algorithm", pieces.algorithm()),
+        Node::plain("length", pieces.length()),
+        Node::plain("digests", pieces.hex()),
+    ];
+    Node::parent("pieces", Shape::Pieces, nodes)
 }
 
 /// Five of BOINC's six fields, where they say something.

@@ -18,6 +18,8 @@ pub(super) enum Shape {
     Transfer,
     /// `<persxfer>` of a transfer.
     Ours,
+    /// `<pieces>`.
+    Pieces,
     /// `<mirror>`.
     Mirror,
     /// `<backoff>`.
@@ -68,6 +70,8 @@ const OURS: &[&str] = &[
     "zero_max_nbytes",
     "suspended",
     "digest",
+    "expected_nbytes",
+    "pieces",
     "num_retries",
     "first_request_time",
     "next_request_time",
@@ -94,6 +98,8 @@ const NUMBERS: &[&str] = &[
     "generation",
     "failures",
     "closed_until",
+    "expected_nbytes",
+    "length",
     "progress_mark",
     "sessions",
     "position",
@@ -129,6 +135,7 @@ impl Shape {
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
+            Self::Pieces => &["algorithm", "length", "digests"],
             Self::Mirror => &[
                 "position",
                 "url",
@@ -170,6 +177,7 @@ impl Shape {
             (Self::Top, "host") => Some(Self::Host),
             (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
             (Self::Record(_), "persxfer") => Some(Self::Ours),
+            (Self::Ours, "pieces") => Some(Self::Pieces),
             (Self::Ours, "mirror") => Some(Self::Mirror),
             (Self::Ours | Self::Host, "backoff") => Some(Self::Backoff),
             (Self::Ours, "dossier") => Some(Self::Dossier),

@@ -92,6 +92,7 @@ fn a_page_is_transient_a_coded_answer_is_final_and_other_contradictions_are_doub
         BadAnswer::OtherRange { asked: Offset(5), got: ByteRange::default() },
         BadAnswer::Unasked206,
         BadAnswer::Multipart,
+        BadAnswer::Metalink,
         BadAnswer::NoFile { code: 204 },
         BadAnswer::Framing { detail: String::new() },
         BadAnswer::Unsatisfiable { detail: String::new() },
@@ -107,6 +108,8 @@ fn the_rest_of_the_table() {
         judge(&broken, NEVER_SERVED),
         Verdict { class: Class::Interrupted, scope: TRANSIENT, host: HostSign::Nothing }
     );
+    let other_size = Failure::OtherSize { size: Length(2), expected: Length(1) };
+    assert_eq!(scope(&other_size, HAS_SERVED), Scope::RefuseMirror);
     let too_large = Failure::TooLarge { size: Length(2), limit: Length(1) };
     assert_eq!(scope(&too_large, NEVER_SERVED), Scope::RefuseMirror);
     assert_eq!(scope(&Failure::KeepsChanging { times: 9 }, NEVER_SERVED), Scope::RefuseMirror);

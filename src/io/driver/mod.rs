@@ -51,6 +51,8 @@ pub struct Orders {
     pub revalidate: Option<Draft>,
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
+    /// The size that the file must have.
+    pub expected: Option<Length>,
     /// How patient to be.
     pub timeouts: Timeouts,
     /// Who else may be asked, and over how many connections.

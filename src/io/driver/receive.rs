@@ -153,6 +153,10 @@ impl Session {
             let failure = Failure::TooLarge { size: end.as_length(), limit };
             return Ok(Some(Event::Broke(reading.at, failure)));
         }
+        if let Some(expected) = self.orders.expected.filter(|expected| end.as_length() > *expected) {
+            let failure = Failure::OtherSize { size: end.as_length(), expected };
+            return Ok(Some(Event::Broke(reading.at, failure)));
+        }
         self.append(reading, chunk)?;
         Ok(None)
     }

@@ -4,8 +4,8 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, NamedBy, Next, OVERLAP, Outcome, Place, Plan, Proof,
-    Receive, Weight,
+    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome, Place, Plan,
+    Proof, Receive, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -119,6 +119,7 @@ impl Session {
                         step = self.fan_out(split).await?;
                         continue;
                     }
+                    self.give_up_segments(plan)?;
                     self.receive_for(plan).await?
                 }
                 Next::Finish { place, evidence } => return Ok(Leg::Whole(place, evidence)),
@@ -126,6 +127,16 @@ impl Session {
                 Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
             };
             step = self.machine.handle(event);
+        }
+    }
+
+    /// What is read in one piece must not meet segments that are held: where links cannot go round them, they go.
+    fn give_up_segments(&mut self, plan: Receive) -> Result<(), LocalFault> {
+        match &mut self.store {
+            Some(store) if plan.place == Place::Part && store.segments().iter().len() > 1 => {
+                store.cut(Place::Part, store.held(Place::Part))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -312,6 +323,8 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         revalidate: orders.revalidate.clone(),
         stored_codings: crate::core::file_xfer::codings_of_name(&name),
         max_filesize: orders.max_filesize,
+        expected: orders.expected,
+        metalink: MetalinkIs::of_names(&[SafeName::from_url(&orders.url).as_str(), &name]),
     })
 }
 

@@ -1,5 +1,6 @@
 //! The machine driven over simulated servers and files: no network, no disk, thousands of sessions a second.
 
+mod demands;
 mod doubts;
 pub(super) mod sim;
 mod vouched;

@@ -39,6 +39,8 @@ pub(in crate::core::file_xfer) struct World {
     pub(in crate::core::file_xfer) company: Company,
     pub(in crate::core::file_xfer) revalidate: Option<Draft>,
     pub(in crate::core::file_xfer) weight: Weight,
+    pub(in crate::core::file_xfer) expected: Option<Length>,
+    pub(in crate::core::file_xfer) metalink: MetalinkIs,
     /// What the digest says of a rival.
     pub(in crate::core::file_xfer) rival_is: Result<(), Failure>,
 }
@@ -53,6 +55,8 @@ impl World {
             company: Company::Alone,
             revalidate: None,
             weight: Weight::Informative,
+            expected: None,
+            metalink: MetalinkIs::InItsPlace,
             rival_is: Ok(()),
         }
     }
@@ -78,6 +82,8 @@ impl World {
             revalidate: self.revalidate.clone(),
             stored_codings: &[],
             max_filesize: None,
+            expected: self.expected,
+            metalink: self.metalink,
         }
     }
 

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::{document, sample, text_of};
 use crate::core::backoff::Backoff;
 use crate::core::backoff::Policy;
-use crate::core::digest::{Algorithm, Expected};
+use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
@@ -85,6 +85,15 @@ fn digest() -> BoxedStrategy<Expected> {
     prop::sample::select(sized.to_vec())
         .prop_flat_map(|(algorithm, n)| vec(any::<u8>(), n).prop_map(move |bytes| Expected { algorithm, bytes }))
         .boxed()
+}
+
+/// What a metalink adds: the size that the file must have, and its pieces.
+fn parts() -> BoxedStrategy<(Option<Length>, Option<Arc<Pieces>>)> {
+    let pieces = (prop::sample::select(Algorithm::ALL.to_vec()), length(), 1_usize..5, any::<u8>());
+    let pieces = pieces.prop_filter_map("pieces", |(algorithm, length, n, fill)| {
+        Pieces::new(algorithm, length, vec![fill; n * algorithm.output_len()]).ok().map(Arc::new)
+    });
+    (option::of(length()), option::of(pieces)).boxed()
 }
 
 fn mirror() -> BoxedStrategy<MirrorRecord> {
@@ -259,7 +268,7 @@ fn sharing() -> BoxedStrategy<(Arc<Options>, Option<OwnerId>, Vec<Wish>)> {
 fn record() -> impl Strategy<Value = Record> {
     let direction = prop::sample::select(vec![Direction::Download, Direction::Upload]);
     let who = (any::<u64>(), text(), direction, option::of(path()), option::of(path()), vec(mirror(), 0..4));
-    let what = (option::of(length()), option::of(length()), vec(digest(), 0..3), status(), dossier());
+    let what = (option::of(length()), option::of(length()), vec(digest(), 0..3), status(), dossier(), parts());
     let times = (boinc_time(), boinc_time(), delay(), delay(), option::of(time()));
     let counts = (any::<u32>(), 0_u32..100, length(), backoff(), length());
     (who, what, times, counts, vec(past(), 0..4), option::of(finished()), sharing()).prop_map(
@@ -273,6 +282,8 @@ fn record() -> impl Strategy<Value = Record> {
             nbytes: what.0,
             max_nbytes: what.1,
             digests: what.2,
+            expected: what.5.0,
+            pieces: what.5.1,
             status: what.3,
             num_retries: counts.0,
             sessions: counts.1,

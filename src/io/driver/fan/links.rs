@@ -2,6 +2,7 @@
 
 use tokio::sync::mpsc;
 
+use crate::core::digest::Expected;
 use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
@@ -237,6 +238,18 @@ fn ending_of(failure: &Failure, began: bool) -> Ending {
         (Failure::Cut(_), _) if !began => Ending::Refused { retry_after: None },
         _ => Ending::Cut,
     }
+}
+
+/// A mirror that a server named counts only where the digest that it was named with has the last word.
+pub(super) fn leave_out_strangers(session: &mut Session) {
+    let law = &session.orders.terms.digests;
+    let vouched = session.machine.version().vouched().filter(|_| law.is_empty());
+    let counts = |digest: &Expected| law.contains(digest) || vouched == Some(digest);
+    let fan = &mut session.orders.fan;
+    let own = fan.seats.get(fan.own).map(|seat| seat.url.clone());
+    let stays = |seat: &FanSeat| Some(&seat.url) == own.as_ref() || seat.named_with.as_ref().is_none_or(counts);
+    fan.seats.retain(stays);
+    fan.own = fan.seats.iter().position(|seat| Some(&seat.url) == own.as_ref()).unwrap_or_default();
 }
 
 /// The seats of the mirrors that may be asked, and which of them is the session's own: it is there in any case.

@@ -103,6 +103,7 @@ impl<'a> Fan<'a> {
     fn new(session: &'a mut Session, split: &Split) -> Result<Self, LocalFault> {
         let now = session.hands.clock.now().mono;
         let held = session.store.as_ref().map(PartStore::segments).unwrap_or_default();
+        links::leave_out_strangers(session);
         let (seats, own) = links::seats(session, &split.origin);
         let plan = &session.orders.fan;
         let rules = Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least };
