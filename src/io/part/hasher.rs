@@ -299,7 +299,6 @@ impl Shared {
             state = self.wait(state);
         }
     }
-
 }
 
 /// Tells everybody that the thread has ended, however it did.

@@ -109,7 +109,8 @@ mod tests {
         let set = [range(0, 5), range(10, 20), range(30, 40)].into_iter().collect();
         let islands = Islands::of(&set);
         assert_eq!(islands.held().collect::<Vec<_>>(), [range(10, 20), range(30, 40)]);
-        for (at, until) in [(5, Some(10)), (10, None), (19, None), (20, Some(30)), (29, Some(30)), (40, Some(u64::MAX))] {
+        for (at, until) in [(5, Some(10)), (10, None), (19, None), (20, Some(30)), (29, Some(30)), (40, Some(u64::MAX))]
+        {
             assert_eq!(islands.free_until(at), until, "{at}");
         }
     }

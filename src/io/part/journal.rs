@@ -13,8 +13,8 @@ use crate::io::durable::{self, Clobber};
 use crate::io::effects;
 use crate::io::part::boot::Boot;
 use crate::io::part::fault::{fault, on, unlink};
-use crate::io::part::names::{folder_of, sibling};
 use crate::io::part::known::Known;
+use crate::io::part::names::{folder_of, sibling};
 use crate::io::part::record::{Entry, PartLength, Proof, Segments, read_all};
 use crate::io::part::run::Snapshot;
 use crate::io::part::{SyncMode, take};
@@ -72,6 +72,10 @@ impl Journal {
     /// Reads what there is at `path`. The lock on the part file covers it.
     pub(super) fn open(path: &Path, boot: Boot, sync: SyncMode) -> Result<Self, LocalFault> {
         let mut journal = Self::unread(path, boot, sync);
+        // What a process left that was killed while it wrote the journal anew.
+        if take::look(&next_of(path))?.is_some() {
+            unlink(&next_of(path))?;
+        }
         if let Some(file) = take::existing_own(path)? {
             journal.read(file)?;
         }
@@ -213,8 +217,6 @@ impl Journal {
     pub(super) fn remove(&mut self) -> Result<(), LocalFault> {
         if self.file.is_some() {
             unlink(&self.path)?;
-            // What a process left that was killed while it wrote the journal anew.
-            unlink(&sibling(&self.path, NEXT))?;
         }
         (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
         (self.part, self.rival) = (Known::default(), Known::default());
@@ -265,7 +267,7 @@ impl Journal {
 
     /// Writes it anew, with the last word on each draft only.
     fn compact(&mut self) -> Result<(), LocalFault> {
-        let next = sibling(&self.path, NEXT);
+        let next = next_of(&self.path);
         let file = take::create_own(&next).map_err(on("create", &next))?;
         let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
         effects::Writer(&file).write_all(&bytes).map_err(on("write", &next))?;
@@ -285,6 +287,11 @@ impl Journal {
     }
 }
 
+/// The name of a journal that is being written anew.
+pub(super) fn next_of(path: &Path) -> PathBuf {
+    sibling(path, NEXT)
+}
+
 fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {
     let mut bytes = Vec::new();
     file.take(ABSURD).read_to_end(&mut bytes).map_err(on("read", path))?;
@@ -294,8 +301,8 @@ fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::io::part::record::Claim;
     use crate::core::digest::Algorithm;
+    use crate::io::part::record::Claim;
     use crate::io::part::sums::Sums;
 
     const BOOT: Boot = Boot::Id([3; 16]);

@@ -110,8 +110,7 @@ impl Known {
             entries.push(Entry::Segments(place, told(&known.written, false)));
         } else if let Some(claim) = self.claim {
             entries.push(Entry::Claim(place, Claim { held: self.flushed, flushed: true, ..claim }));
-            entries
-                .push(Entry::Claim(place, Claim { flushed: claim.flushed && claim.held == self.flushed, ..claim }));
+            entries.push(Entry::Claim(place, Claim { flushed: claim.flushed && claim.held == self.flushed, ..claim }));
         }
         entries.extend(self.proof.clone().map(|p| Entry::Proof(place, Proof { first: 0, ..p })));
         entries

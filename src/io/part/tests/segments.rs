@@ -346,9 +346,12 @@ impl World {
                 let start = (from * TOTAL as f64) as usize;
                 let gone = range(start, start + (n * TOTAL as f64) as usize);
                 self.store().drop_range(gone).expect("dropped");
+                let before = self.wrote.clone();
                 self.wrote.remove(gone);
                 self.flushed.remove(gone);
-                self.told = self.wrote.clone();
+                if self.wrote != before {
+                    self.told = self.wrote.clone();
+                }
             }
             Deed::Cut(to) => {
                 let to = (to * TOTAL as f64) as usize;
@@ -437,8 +440,7 @@ fn live(deeds: &[Deed], spec: impl FnOnce(&mut Folder)) {
     let store = Some(folder.open().store);
     let none = RangeSet::new;
     let versions = vec![0; TOTAL];
-    let mut world =
-        World { folder, store, wrote: none(), told: none(), flushed: none(), boots: 1, clock: 0, versions };
+    let mut world = World { folder, store, wrote: none(), told: none(), flushed: none(), boots: 1, clock: 0, versions };
     for (seed, deed) in (1..).zip(deeds) {
         let flushed = world.flushed.clone();
         world.act(deed, seed);
