@@ -102,7 +102,10 @@ impl Life {
             10 => self.cut(),
             11 => self.reopen(),
             12 => self.fork(),
-            _ => self.promote(),
+            _ => {
+                self.fork();
+                self.promote();
+            }
         }
     }
 
@@ -355,7 +358,12 @@ impl Told {
             Crash::Machine => (held.clone(), held),
             Crash::Process => (part.flushed.clone(), held),
         };
-        let part = Holds { flushed, told, ..part };
+        let mut part = Holds { flushed, told, ..part };
+        // What is not held may come otherwise than before: nothing of it may be believed any more.
+        for gap in part.told.gaps(Length(part.content.len() as u64)).collect::<Vec<_>>() {
+            let bytes = rng.bytes(gap.length().0 as usize);
+            part.content[gap.start.0 as usize..gap.end.0 as usize].copy_from_slice(&bytes);
+        }
         // As it was opened: nothing less counts from its first effect on.
         let first = Fact { from: 0, dossier, part: fact.part.clone(), ending: false };
         let (rng, store) = (rng.clone(), Some(opened.store));
