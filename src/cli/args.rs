@@ -121,7 +121,7 @@ pub(crate) struct Download {
     pub(crate) speed: Speed,
     /// Connections for one file, over all its mirrors; at most 16 to one host [default: one to each host, over at most
     /// 4 mirrors]
-    #[arg(short = 'x', long, help_heading = "Speed", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(short = 'x', long, help_heading = "Speed", value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) connections: Option<u16>,
     /// What requests carry, and how they travel.
     #[command(flatten)]

@@ -407,6 +407,7 @@ fn renumbered(content: &[u8], inodes: &BTreeMap<u64, u64>) -> Vec<u8> {
         let place = match body[0] {
             b'C' => Some(11..19),
             b'P' => Some(2..10),
+            b'S' => Some(3..11),
             _ => None,
         };
         if let Some(place) = place {

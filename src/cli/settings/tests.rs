@@ -116,7 +116,8 @@ fn mistakes() {
         ("http://h/a --overwrite --no-clobber", "--no-clobber"),
         ("http://h/a -O -o x", "--output"),
         ("http://h/a -4 -6", "--ipv6"),
-        ("http://h/a --connections 4", "--connections"),
+        ("http://h/a --connections 0", "--connections"),
+        ("http://h/a -x 257", "--connections"),
     ] {
         let error = read(words).expect_err(words);
         let all = says.split(' ').all(|word| error.contains(word));

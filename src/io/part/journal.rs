@@ -72,6 +72,10 @@ impl Journal {
     /// Reads what there is at `path`. The lock on the part file covers it.
     pub(super) fn open(path: &Path, boot: Boot, sync: SyncMode) -> Result<Self, LocalFault> {
         let mut journal = Self::unread(path, boot, sync);
+        // What a process left that was killed while it wrote the journal anew.
+        if take::look(&next_of(path))?.is_some() {
+            unlink(&next_of(path))?;
+        }
         if let Some(file) = take::existing_own(path)? {
             journal.read(file)?;
         }
@@ -213,8 +217,6 @@ impl Journal {
     pub(super) fn remove(&mut self) -> Result<(), LocalFault> {
         if self.file.is_some() {
             unlink(&self.path)?;
-            // What a process left that was killed while it wrote the journal anew.
-            unlink(&sibling(&self.path, NEXT))?;
         }
         (self.file, self.size, self.begun, self.name_synced) = (None, 0, false, false);
         (self.part, self.rival) = (Known::default(), Known::default());
@@ -265,7 +267,7 @@ impl Journal {
 
     /// Writes it anew, with the last word on each draft only.
     fn compact(&mut self) -> Result<(), LocalFault> {
-        let next = sibling(&self.path, NEXT);
+        let next = next_of(&self.path);
         let file = take::create_own(&next).map_err(on("create", &next))?;
         let bytes: Vec<u8> = self.summary().iter().flat_map(Entry::encode).collect();
         effects::Writer(&file).write_all(&bytes).map_err(on("write", &next))?;
@@ -283,6 +285,11 @@ impl Journal {
         entries.extend(self.rival.summary(Place::Rival));
         entries
     }
+}
+
+/// The name of a journal that is being written anew.
+pub(super) fn next_of(path: &Path) -> PathBuf {
+    sibling(path, NEXT)
 }
 
 fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {

@@ -16,7 +16,7 @@ use crate::io::part::beat::Beat;
 use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::fault::unlink;
 use crate::io::part::flush::Flusher;
-use crate::io::part::journal::Journal;
+use crate::io::part::journal::{Journal, next_of};
 use crate::io::part::known::{Lasting, before, head};
 use crate::io::part::names::Names;
 use crate::io::part::record::{Claim, Entry, Segments};
@@ -73,6 +73,7 @@ impl PartStore {
         let _locked = take(&names.part, Standing::Orphan, &mut Vec::new())?;
         unlink(&names.rival)?;
         unlink(&names.journal)?;
+        unlink(&next_of(&names.journal))?;
         unlink(&names.part)?;
         // A journal that a loss of power brings back would speak of files made since.
         durable::sync_dir(names.folder())
@@ -120,10 +121,10 @@ fn adopt(
     let (proof, gaps) = (known.proof.clone(), if known.segments.is_some() { Gaps::Told } else { Gaps::No });
     // First the word, then the deed: what is written in place of what is cut off has not been flushed.
     if let Some(segments) = &known.segments {
-        if segments.written != held {
-            let told = Segments { held: held.clone(), flushed: false, inode: taken.inode };
-            journal.correct(&[Entry::Segments(place, told)])?;
-        }
+        let told = Segments { held: held.clone(), flushed: false, inode: taken.inode };
+        let news = (segments.written != held).then_some(Entry::Segments(place, told));
+        // Flushed even where there is no news: an earlier process may have dropped bytes, and not lived to flush its word.
+        journal.correct(&Vec::from_iter(news))?;
     } else if known.flushed > held.head().0 {
         let held = held.head().0;
         journal.correct(&[Entry::Claim(place, Claim { held, flushed: false, inode: taken.inode })])?;

@@ -250,13 +250,13 @@ mod tests {
     #[test]
     fn a_hasher_reads_what_it_jumps_over() {
         let bytes: Vec<u8> = (0..30_u32 << 20).map(|i| (i >> 8) as u8).collect();
-        for jumps in [vec![], vec![5..6], vec![3..12, 13..14, 14..22], vec![1..29]] {
+        for jumps in [&[][..], &[(5, 6)], &[(3, 12), (13, 14), (14, 22)], &[(1, 29)]] {
             let mut hasher = Hasher::new(run_over(&bytes));
             let mut at = 0_usize;
-            for over in &jumps {
-                feed(&mut hasher, &bytes[..over.start << 20], at);
-                hasher.jump((over.start << 20) as u64, (over.end << 20) as u64);
-                at = over.end << 20;
+            for (start, end) in jumps.iter().map(|(start, end)| (start << 20, end << 20)) {
+                feed(&mut hasher, &bytes[..start], at);
+                hasher.jump(start as u64, end as u64);
+                at = end;
             }
             feed(&mut hasher, &bytes, at);
             let run = hasher.come_home();

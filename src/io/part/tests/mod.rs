@@ -4,6 +4,7 @@ mod crashes;
 mod inspecting;
 mod lives;
 mod segments;
+mod segments_random;
 mod strangers;
 mod versions;
 
