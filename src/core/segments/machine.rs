@@ -11,7 +11,7 @@ use crate::core::segments::{Action, Event, Learned, LinkId, Reach, Rules, Seat};
 use crate::core::time::{Delay, Mono};
 
 /// While a link more could be opened, but has nothing to do, the others are looked at so often.
-const LOOK: Delay = Delay::from_millis(250);
+const LOOK: Delay = Delay::from_millis(100);
 
 /// The planner of one download: see the folder's page.
 #[derive(Clone, Debug)]
@@ -59,12 +59,12 @@ impl Segments {
     /// compared), its bytes are counted as they pass; at the next island behind that it is made to end.
     pub fn adopt(&mut self, seat: usize, at: Offset, end: Offset, reach: Reach, now: Mono) -> LinkId {
         let range = ByteRange::new(at, end.min(self.total.as_end()));
-        let island = self.held.gaps(self.total).map(|gap| gap.end).find(|end| *end > at);
+        let gap = self.held.gaps(self.total).find(|gap| gap.end > at).unwrap_or(ByteRange::new(range.end, range.end));
         let id = self.add(seat, range, reach, now);
         if let Some(link) = self.links.last_mut() {
             link.open(now);
             link.told = Some(range.end);
-            link.end = island.map_or(range.end, |island| island.min(range.end));
+            (link.claims_from, link.end) = (gap.start, gap.end.min(range.end));
         }
         self.wake = Some(now);
         id
@@ -159,7 +159,9 @@ impl Segments {
     /// Opens what may be opened and helps. `reuse` is the seat of a link that has just served well: its connection is
     /// open, and idle.
     pub(super) fn plan(&mut self, reuse: Option<usize>, cx: Context<'_, '_>) {
-        if self.stage == Stage::Fetching {
+        if self.stage == Stage::Fetching && self.is_whole() {
+            self.conclude(cx);
+        } else if self.stage == Stage::Fetching {
             self.read_on(cx);
             let mut reuse = reuse;
             while let Some((seat, job)) = self.next_job(reuse.take(), cx.now.mono) {
@@ -304,8 +306,11 @@ impl Segments {
             link.told = Some(end);
         }
         for link in self.links.iter_mut().filter(|link| link.told.is_none()) {
-            (link.told, link.asked_end) = (Some(link.end), link.end);
-            let range = ByteRange::new(link.at, link.end);
+            if link.reach == Reach::Ranged {
+                link.asked_end = link.end;
+            }
+            link.told = Some(link.asked_end);
+            let range = ByteRange::new(link.at, link.asked_end);
             out.push(Action::Open { link: link.id, seat: link.seat, range, reach: link.reach });
         }
     }
@@ -336,6 +341,10 @@ impl Segments {
         if let Some(seat) = ready.min_by_key(|seat| self.rank(**seat, now)).copied() {
             let range = ByteRange::new(Offset::ZERO, self.total.as_end());
             self.add(seat, range, Reach::Through, now);
+            if let Some(link) = self.links.last_mut() {
+                // It claims each gap when it comes to it.
+                link.end = link.at;
+            }
         } else if through.is_empty() {
             self.stage = Stage::Over;
             cx.out.push(Action::Over);

@@ -141,6 +141,11 @@ impl Roster {
         self.of(seat).ranges != Ranges::Broken
     }
 
+    /// Nothing came of the last link from it.
+    pub(super) fn is_on_probation(&self, seat: usize) -> bool {
+        self.seats[seat].failures > 0
+    }
+
     /// It sent wrong bytes, and another that has not can be asked soon.
     pub(super) fn is_outdone(&self, seat: usize, now: Mono) -> bool {
         let better =

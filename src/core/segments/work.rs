@@ -1,7 +1,7 @@
 //! What a new link would best do: a gap, a silent link's range, a part of a busy one's.
 
 use crate::core::range::{ByteRange, Offset, RangeSet};
-use crate::core::segments::link::{Link, Phase, Rescuers};
+use crate::core::segments::link::{Link, Phase, Rescue};
 use crate::core::segments::{LinkId, Segments};
 use crate::core::time::Mono;
 
@@ -11,6 +11,9 @@ const USUAL_HEAD: f64 = 0.05;
 const MUCH_SLOWER: f64 = 4.0;
 /// A range is taken over whole only where that makes it end so many times sooner.
 const WORTH_IT: f64 = 2.0;
+
+/// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
+const PROBATION: f64 = 4.0;
 
 /// Work for a new link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,7 @@ impl Segments {
             head: self.roster.of(seat).head().unwrap_or(USUAL_HEAD),
             of,
         };
-        self.share_for(thief, now)
+        self.share_for(seat, thief, now)
     }
 
     /// The runs of bytes that are neither held nor claimed, in order.
@@ -107,23 +110,29 @@ impl Segments {
 
     /// The silent link with most to fetch that a new link of this seat may relieve.
     fn silent_for(&self, seat: usize, now: Mono) -> Option<LinkId> {
-        let elsewhere = |link: &Link| self.roster.origin(link.seat) != self.roster.origin(seat);
-        let silent = |link: &&Link| {
-            let origin = self.roster.of(link.seat);
-            let likely = elsewhere(link) || origin.flows(now);
-            let rescuers = if likely { Rescuers::Likely } else { Rescuers::Doubtful };
-            link.rest() > 0.0 && link.is_silent(now, origin.head(), rescuers)
+        let rescue = |link: &Link| {
+            let elsewhere = self.roster.origin(link.seat) != self.roster.origin(seat);
+            match () {
+                () if elsewhere && self.roster.is_on_probation(link.seat) => Rescue::Sure,
+                () if elsewhere || self.roster.of(link.seat).flows(now) => Rescue::Likely,
+                () => Rescue::Doubtful,
+            }
         };
+        let silent =
+            |link: &&Link| link.rest() > 0.0 && link.is_silent(now, self.roster.of(link.seat).head(), rescue(link));
         let most = self.links.iter().filter(silent).max_by(|a, b| a.rest().total_cmp(&b.rest()));
         most.map(|link| link.id)
     }
 
     /// A share of the work of the link that would be busy longest, or of the next one where that does not suit.
-    fn share_for(&self, thief: Thief, now: Mono) -> Option<Job> {
+    fn share_for(&self, seat: usize, thief: Thief, now: Mono) -> Option<Job> {
         let mut victims: Vec<(f64, &Link)> = self.links.iter().map(|link| (self.left(link, now), link)).collect();
         victims.retain(|(_, link)| link.rest() > 0.0);
         victims.sort_by(|a, b| b.0.total_cmp(&a.0));
         let end = self.common_end(thief, now);
+        if self.roster.is_on_probation(seat) && end < PROBATION {
+            return None;
+        }
         victims.into_iter().find_map(|(left, link)| self.deal(thief, link, left, end, now))
     }
 

@@ -1,0 +1,106 @@
+//! Thousands of downloads from mirrors with random faults.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::sim::{Death, End, Mirror, World};
+use super::*;
+
+fn some<T>(rng: &mut StdRng, one_in: u32, make: impl FnOnce(&mut StdRng) -> T) -> Option<T> {
+    (rng.random_range(0..one_in) == 0).then(|| make(rng))
+}
+
+/// A mirror with a fault or three; slow enough for its faults to matter.
+fn any_mirror(rng: &mut StdRng) -> Mirror {
+    let rate = 2_f64.powi(rng.random_range(0..8)) * 10_000.0;
+    let mut mirror = Mirror::new(rng.random_range(0..3), rng.random_range(0..300), rate);
+    mirror.most = some(rng, 3, |rng| rng.random_range(0..4));
+    mirror.retry_after = some(rng, 4, |rng| rng.random_range(0..20_000));
+    mirror.cut = some(rng, 4, |rng| rng.random_range(1..100_000));
+    mirror.short = some(rng, 5, |rng| rng.random_range(0..100_000));
+    mirror.silent = some(rng, 4, |rng| (rng.random_range(0..3)..rng.random_range(3..9), rng.random_range(0..50_000)));
+    mirror.slow = some(rng, 4, |rng| (rng.random_range(0..3)..rng.random_range(3..9), 100.0));
+    mirror.no_ranges = rng.random_range(0..5) == 0;
+    mirror.odd = rng.random_range(0..8) == 0;
+    mirror.dies =
+        some(rng, 3, |rng| (rng.random_range(0..10_000), if rng.random() { Death::Reset } else { Death::Silence }));
+    mirror
+}
+
+fn any_islands(rng: &mut StdRng, total: u64) -> RangeSet {
+    let islands = rng.random_range(0..4);
+    (0..islands).map(|_| rng.random_range(0..total)).map(|at| range(at, (at + total / 9).min(total))).collect()
+}
+
+struct Draw {
+    world: World,
+    missing: u64,
+    adopts: bool,
+}
+
+fn any_world(seed: u64, good: bool) -> Draw {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let total = rng.random_range(1..2_000_000);
+    let mut mirrors: Vec<_> = (0..rng.random_range(1..5)).map(|_| any_mirror(&mut rng)).collect();
+    if good {
+        let sound = Mirror::new(7, rng.random_range(1..200), 300_000.0);
+        mirrors.insert(rng.random_range(0..=mirrors.len()), sound);
+    }
+    let held = any_islands(&mut rng, total);
+    let missing = total - held.length().0;
+    let rules = rules(rng.random_range(1..9), rng.random_range(1..6), rng.random_range(0..200_000));
+    let mut world = World::new(total, held, mirrors, rules, seed);
+    world.tick = 20_000;
+    let adopts = rng.random() && missing > 0 && !world.mirrors[0].odd;
+    Draw { world, missing, adopts }
+}
+
+#[test]
+fn with_one_good_mirror_every_download_ends_whole() {
+    let mut most_opens = 0;
+    for seed in 0..3_000 {
+        let Draw { mut world, missing, adopts } = any_world(seed, true);
+        if adopts {
+            world.adopt(0);
+        }
+        let end = world.run(180_000);
+        // Where the only connection allowed hangs at a silent mirror, it is the driver's stall time that ends it.
+        let stuck = world.planner.links.iter().all(|link| world.mirrors[link.seat].origin != 7);
+        assert!(end == End::Whole || end == End::Running && stuck, "seed {seed}: {end:?} {:?}", world.planner);
+        if end == End::Whole && world.through == 0 {
+            assert_eq!(world.ranged, missing, "seed {seed}");
+        }
+        assert!(world.ranged <= missing, "seed {seed}");
+        let bound = 40 + 6 * (world.millis() / 1_000.0) as usize * world.mirrors.len();
+        most_opens = most_opens.max(world.opens);
+        assert!(world.opens <= bound, "seed {seed}: {} requests in {} ms", world.opens, world.millis());
+    }
+    println!("at most {most_opens} requests");
+}
+
+#[test]
+fn without_a_good_mirror_it_ends_or_waits_but_never_storms() {
+    for seed in 10_000..12_000 {
+        let Draw { mut world, missing, adopts } = any_world(seed, false);
+        if adopts {
+            world.adopt(0);
+        }
+        println!("seed {seed}");
+        let end = world.run(60_000);
+        assert!(world.ranged <= missing, "seed {seed}");
+        let bound = 40 + 6 * (world.millis() / 1_000.0) as usize * world.mirrors.len();
+        assert!(world.opens <= bound, "seed {seed}: {end:?}, {} requests in {} ms", world.opens, world.millis());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        let mut world = any_world(seed, true).world;
+        world.run(60_000);
+        (world.now, world.opens, world.ranged, world.end)
+    };
+    for seed in 0..50 {
+        assert_eq!(run(seed), run(seed));
+    }
+}
