@@ -6,7 +6,7 @@ use crate::core::machine::{Cx, Machine};
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::link::{Example, Link, Phase};
 use crate::core::segments::roster::Roster;
-use crate::core::segments::work::Job;
+use crate::core::segments::work::{Crowd, Job};
 use crate::core::segments::{Action, Event, Learned, LinkId, Reach, Rules, Seat};
 use crate::core::time::{Delay, Mono};
 
@@ -191,21 +191,30 @@ impl Segments {
         }
     }
 
-    /// The next link to open: the best seat that has something to do.
+    /// The next link to open: the best seat that has something to do, as one of all that may be opened now. Where
+    /// their shares would be too small, as if it were the only one.
     fn next_job(&self, reuse: Option<usize>, now: Mono) -> Option<(usize, Job)> {
         let seats = self.candidates(reuse, now);
-        let of = self.places(&seats);
-        seats.into_iter().filter(|_| of > 0).find_map(|seat| Some((seat, self.job_for(seat, of, now)?)))
+        let places = self.places(&seats);
+        let best = |crowd: Crowd| seats.iter().find_map(|seat| Some((*seat, self.job_for(*seat, crowd, now)?)));
+        match places[..] {
+            [] => None,
+            [_] => best(Crowd::Alone),
+            [..] => {
+                let rate = places.iter().map(|seat| self.expected_rate(*seat, now)).sum();
+                best(Crowd::Of(rate)).or_else(|| best(Crowd::Alone))
+            }
+        }
     }
 
-    /// How many links may be opened at these seats.
-    fn places(&self, seats: &[usize]) -> usize {
-        let mut origins: Vec<usize> = seats.iter().map(|seat| self.roster.origin(*seat)).collect();
-        origins.sort_unstable();
-        origins.dedup_by_key(|origin| *origin);
-        let first = |origin: &usize| seats.iter().find(|seat| self.roster.origin(**seat) == *origin);
-        let free = origins.iter().filter_map(first).map(|seat| self.free_at(*seat)).sum::<usize>();
-        free.min(self.rules.connections.saturating_sub(self.links.len()))
+    /// The seats at which links may be opened, each as often as it may.
+    fn places(&self, seats: &[usize]) -> Vec<usize> {
+        let free = self.rules.connections.saturating_sub(self.links.len());
+        let is_first = |seat: &&usize| {
+            seats.iter().find(|first| self.roster.origin(**first) == self.roster.origin(**seat)) == Some(*seat)
+        };
+        let each = seats.iter().filter(is_first).flat_map(|seat| std::iter::repeat_n(*seat, self.free_at(*seat)));
+        each.take(free).collect()
     }
 
     /// How many links more the origin of a seat may have.
@@ -355,7 +364,7 @@ impl Segments {
         if self.stage != Stage::Fetching {
             return None;
         }
-        let idle = !self.links.is_empty() && self.places(&self.candidates(None, now)) > 0;
+        let idle = !self.links.is_empty() && !self.places(&self.candidates(None, now)).is_empty();
         let pauses = (0..self.roster.len()).filter_map(|seat| self.roster.ready_at(seat)).filter(|at| *at > now);
         pauses.chain(idle.then(|| now + LOOK)).min()
     }

@@ -3,7 +3,7 @@
 use crate::core::range::{ByteRange, Offset, RangeSet};
 use crate::core::segments::link::{Link, Phase, Rescue};
 use crate::core::segments::{LinkId, Segments};
-use crate::core::time::Mono;
+use crate::core::time::{Delay, Mono};
 
 /// A head takes so many seconds where nothing is known.
 const USUAL_HEAD: f64 = 0.05;
@@ -12,6 +12,10 @@ const MUCH_SLOWER: f64 = 4.0;
 /// A range is taken over whole only where that makes it end so many times sooner.
 const WORTH_IT: f64 = 2.0;
 
+/// A link that takes so many seconds longer gives up its range to one of which nothing is known yet.
+const CHANCE: f64 = 10.0;
+/// A byte within this time.
+const LIVELY: Delay = Delay::from_millis(500);
 /// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
 const PROBATION: f64 = 4.0;
 
@@ -43,25 +47,34 @@ struct Thief {
     proven: bool,
     /// Seconds until its first byte, as expected.
     head: f64,
-    /// Links that may be opened in this turn, with this one.
-    of: usize,
+    crowd: Crowd,
+}
+
+/// Who else is to get work in the same turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Crowd {
+    /// Nobody.
+    Alone,
+    /// Links that would bring so many bytes per second, with this one.
+    Of(f64),
 }
 
 impl Segments {
-    /// What a link from this seat would do, as one of so many that may be opened in this turn.
-    pub(super) fn job_for(&self, seat: usize, of: usize, now: Mono) -> Option<Job> {
+    /// What a link from this seat would do.
+    pub(super) fn job_for(&self, seat: usize, crowd: Crowd, now: Mono) -> Option<Job> {
         if let Some(gap) = self.gaps().first() {
             return Some(Job::Gap(*gap));
         }
         if let Some(victim) = self.silent_for(seat, now) {
             return Some(Job::All { victim });
         }
-        let known = self.known_rate(seat, now);
+        let head = self.roster.of(seat).head().unwrap_or(USUAL_HEAD);
         let thief = Thief {
-            rate: known.or_else(|| self.common_rate(now)).unwrap_or(1.0),
-            proven: known.is_some(),
-            head: self.roster.of(seat).head().unwrap_or(USUAL_HEAD),
-            of,
+            rate: self.expected_rate(seat, now),
+            proven: self.is_rated(seat, now),
+            // Where no rate is known, seconds tell nothing.
+            head: if self.common_rate(now).is_some() { head } else { 0.0 },
+            crowd,
         };
         self.share_for(seat, thief, now)
     }
@@ -101,11 +114,20 @@ impl Segments {
 
     /// Bytes per second of an open link, never nought.
     fn rate_of(&self, link: &Link, now: Mono) -> f64 {
-        if link.phase == Phase::Flowing && link.meter.is_grown(now) {
-            link.meter.rate(now).max(1.0)
-        } else {
-            self.expected_rate(link.seat, now)
+        if Self::is_measured(link, now) { link.meter.rate(now).max(1.0) } else { self.expected_rate(link.seat, now) }
+    }
+
+    /// Its rate is known and not only that of a link that pauses: silence has a patience of its own.
+    fn is_known_and_lively(&self, link: &Link, now: Mono) -> bool {
+        match Self::is_measured(link, now) {
+            true => now.since(link.last) < LIVELY,
+            false => self.roster.of(link.seat).measured().is_some(),
         }
+    }
+
+    /// The rate of a link can be told from its own bytes.
+    fn is_measured(link: &Link, now: Mono) -> bool {
+        link.phase == Phase::Flowing && link.meter.is_grown(now)
     }
 
     /// The silent link with most to fetch that a new link of this seat may relieve.
@@ -143,11 +165,14 @@ impl Segments {
 
     /// In how many seconds all would end together, if every link that may be opened were.
     fn common_end(&self, thief: Thief, now: Mono) -> f64 {
-        let of = thief.of as f64;
+        let new = match thief.crowd {
+            Crowd::Alone => thief.rate,
+            Crowd::Of(rate) => rate,
+        };
         let busy = self.links.iter().filter(|link| link.rest() > 0.0);
         let (rest, rate) =
             busy.fold((0.0, 0.0), |(rest, rate), link| (rest + link.rest(), rate + self.rate_of(link, now)));
-        (rest + of * thief.rate * thief.head) / (rate + of * thief.rate)
+        (rest + new * thief.head) / (rate + new)
     }
 
     /// What a thief takes of one link, if that helps.
@@ -157,16 +182,21 @@ impl Segments {
         }
         let (rest, rate, least) = (link.rest(), self.rate_of(link, now), self.rules.least.0.max(1) as f64);
         let both = thief.rate * (rest - rate * thief.head) / (thief.rate + rate);
-        let one_of_many = (rest - rate * end).min(thief.rate * (end - thief.head));
-        let share = if thief.of > 1 && one_of_many >= least { one_of_many } else { both };
+        let share = match thief.crowd {
+            Crowd::Alone => both,
+            Crowd::Of(_) => (rest - rate * end).min(thief.rate * (end - thief.head)),
+        };
         if share >= least && rest - share >= least {
             // Less than the rest, so no position before the link's own.
-            let from = Offset(link.end.0 - share as u64);
+            let from = Offset(link.end.0 - share.round() as u64);
             return Some(Job::Part { victim: link.id, from });
         }
-        let slow = thief.proven && link.meter.is_grown(now) && link.phase == Phase::Flowing;
-        let takes = thief.head + rest / thief.rate;
-        let gives_up = slow && rate * MUCH_SLOWER < thief.rate && takes * WORTH_IT < left;
+        let gives_up = link.told.is_some()
+            && self.is_known_and_lively(link, now)
+            && match thief.proven {
+                true => rate * MUCH_SLOWER < thief.rate && (thief.head + rest / thief.rate) * WORTH_IT < left,
+                false => left > CHANCE,
+            };
         gives_up.then_some(Job::All { victim: link.id })
     }
 

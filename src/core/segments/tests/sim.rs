@@ -7,6 +7,9 @@ use rand::rngs::StdRng;
 
 use super::*;
 
+/// The driver breaks off what is silent for so long (microseconds).
+const STALL: u64 = 10_000_000;
+
 /// How a simulated mirror behaves. Times in milliseconds, rates in bytes per second.
 #[derive(Clone, Debug)]
 pub(super) struct Mirror {
@@ -25,6 +28,8 @@ pub(super) struct Mirror {
     pub(super) silent: Option<(std::ops::Range<usize>, u64)>,
     /// Links with these numbers have this rate instead.
     pub(super) slow: Option<(std::ops::Range<usize>, f64)>,
+    /// Its connections differ in rate by up to this part, up or down.
+    pub(super) uneven: f64,
     pub(super) no_ranges: bool,
     pub(super) odd: bool,
     /// It dies then: open links are cut (or fall silent), new ones refused (or never answered).
@@ -49,6 +54,7 @@ impl Mirror {
             short: None,
             silent: None,
             slow: None,
+            uneven: 0.0,
             no_ranges: false,
             odd: false,
             dies: None,
@@ -63,11 +69,14 @@ impl Mirror {
 struct Conn {
     seat: usize,
     number: usize,
+    /// The lowest place at its mirror that was free: what is uneven is the places.
+    place: usize,
     start: u64,
     at: u64,
     end: u64,
     carry: f64,
     answers_at: u64,
+    alive_at: u64,
     is_open: bool,
     stopped_at: Option<u64>,
     through: bool,
@@ -213,17 +222,21 @@ impl World {
         let busy = self.conns.values().filter(|conn| conn.seat == seat && !conn.refused).count();
         assert!(self.conns.len() < self.rules.connections, "too many links");
         assert!(beside < self.rules.per_origin, "too many links to one origin");
+        let is_free = |place: &usize| self.conns.values().all(|conn| conn.seat != seat || conn.place != *place);
+        let place = (0..).find(is_free).expect("there are fewer links");
         let mirror = &self.mirrors[seat];
         let number = self.opened_at[seat];
         self.opened_at[seat] += 1;
         let conn = Conn {
             seat,
             number,
+            place,
             start,
             at: start,
             end,
             carry: 0.0,
             answers_at: self.now + mirror.latency * 1_000,
+            alive_at: self.now,
             is_open: false,
             stopped_at: None,
             through,
@@ -240,6 +253,7 @@ impl World {
         let ending = match () {
             () if conn.stopped_at.is_some_and(|at| self.now > at) => Some(Ending::Stopped),
             () if conn.stopped_at.is_some() => return,
+            () if self.now - conn.alive_at > STALL => Some(Ending::Cut),
             () if conn.at >= conn.end => Some(Ending::Served),
             () if dead == Some(Death::Silence) => return,
             () if self.now < conn.answers_at => return,
@@ -257,7 +271,8 @@ impl World {
             return self.tell(Event::Ended(LinkId(link), ending));
         }
         if !conn.is_open {
-            self.conns.get_mut(&link).expect("it is there").is_open = true;
+            let conn = self.conns.get_mut(&link).expect("it is there");
+            (conn.is_open, conn.alive_at) = (true, self.now);
             return self.tell(Event::Opened(LinkId(link)));
         }
         self.flow(link);
@@ -267,7 +282,8 @@ impl World {
         let conn = self.conns.get_mut(&link).expect("it is there");
         let mirror = &self.mirrors[conn.seat];
         let slow = mirror.slow.as_ref().filter(|(which, _)| which.contains(&conn.number));
-        let rate = slow.map_or(mirror.rate, |(_, rate)| *rate);
+        let spread = 1.0 + mirror.uneven * ((conn.place * 7 % 16) as f64 / 7.5 - 1.0);
+        let rate = slow.map_or(mirror.rate * spread, |(_, rate)| *rate);
         let silent = mirror.silent.as_ref().filter(|(which, _)| which.contains(&conn.number)).map(|(_, after)| *after);
         let body = [mirror.cut, mirror.short, silent].into_iter().flatten().min();
         conn.carry += rate * self.tick as f64 / 1e6;
@@ -277,6 +293,7 @@ impl World {
         if bytes > 0 {
             let passed = range(conn.at, conn.at + bytes);
             conn.at += bytes;
+            conn.alive_at = self.now;
             if conn.through {
                 self.through += bytes;
             } else {

@@ -36,6 +36,7 @@ struct Draw {
     world: World,
     missing: u64,
     adopts: bool,
+    connections: usize,
 }
 
 fn any_world(seed: u64, good: bool) -> Draw {
@@ -48,25 +49,32 @@ fn any_world(seed: u64, good: bool) -> Draw {
     }
     let held = any_islands(&mut rng, total);
     let missing = total - held.length().0;
-    let rules = rules(rng.random_range(1..9), rng.random_range(1..6), rng.random_range(0..200_000));
+    let connections = rng.random_range(1..9);
+    let rules = rules(connections, rng.random_range(1..6), rng.random_range(0..200_000));
     let mut world = World::new(total, held, mirrors, rules, seed);
-    world.tick = 20_000;
+    world.tick = 40_000;
     let adopts = rng.random() && missing > 0 && !world.mirrors[0].odd;
-    Draw { world, missing, adopts }
+    Draw { world, missing, adopts, connections }
 }
 
 #[test]
 fn with_one_good_mirror_every_download_ends_whole() {
-    let mut most_opens = 0;
-    for seed in 0..3_000 {
-        let Draw { mut world, missing, adopts } = any_world(seed, true);
+    let (mut most_opens, mut trickling) = (0, 0);
+    for seed in 0..2_000 {
+        let Draw { mut world, missing, adopts, connections } = any_world(seed, true);
         if adopts {
             world.adopt(0);
         }
-        let end = world.run(180_000);
-        // Where the only connection allowed hangs at a silent mirror, it is the driver's stall time that ends it.
-        let stuck = world.planner.links.iter().all(|link| world.mirrors[link.seat].origin != 7);
-        assert!(end == End::Whole || end == End::Running && stuck, "seed {seed}: {end:?} {:?}", world.planner);
+        let end = world.run(300_000);
+        // Where all links that are allowed trickle, there is nobody to take over.
+        let links = &world.planner.links;
+        let full = links.iter().all(|link| world.mirrors[link.seat].slow.is_some()) && links.len() == connections;
+        assert!(
+            end == End::Whole || end == End::Running && full,
+            "seed {seed}: {end:?} {connections} {:?}",
+            world.planner.links
+        );
+        trickling += usize::from(end != End::Whole);
         if end == End::Whole && world.through == 0 {
             assert_eq!(world.ranged, missing, "seed {seed}");
         }
@@ -75,17 +83,16 @@ fn with_one_good_mirror_every_download_ends_whole() {
         most_opens = most_opens.max(world.opens);
         assert!(world.opens <= bound, "seed {seed}: {} requests in {} ms", world.opens, world.millis());
     }
-    println!("at most {most_opens} requests");
+    println!("at most {most_opens} requests, {trickling} runs trickle");
 }
 
 #[test]
 fn without_a_good_mirror_it_ends_or_waits_but_never_storms() {
-    for seed in 10_000..12_000 {
-        let Draw { mut world, missing, adopts } = any_world(seed, false);
+    for seed in 10_000..11_000 {
+        let Draw { mut world, missing, adopts, .. } = any_world(seed, false);
         if adopts {
             world.adopt(0);
         }
-        println!("seed {seed}");
         let end = world.run(60_000);
         assert!(world.ranged <= missing, "seed {seed}");
         let bound = 40 + 6 * (world.millis() / 1_000.0) as usize * world.mirrors.len();
