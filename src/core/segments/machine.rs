@@ -12,6 +12,8 @@ use crate::core::time::{Delay, Mono};
 
 /// While a link more could be opened, but has nothing to do, the others are looked at so often.
 const LOOK: Delay = Delay::from_millis(100);
+/// Where all places are taken and a mirror waits for one, so often.
+const SELDOM: Delay = Delay::from_secs(1);
 
 /// The planner of one download: see the folder's page.
 #[derive(Clone, Debug)]
@@ -167,6 +169,7 @@ impl Segments {
             while let Some((seat, job)) = self.next_job(reuse.take(), cx.now.mono) {
                 self.begin(seat, job, cx);
             }
+            self.make_room(cx);
             self.extend();
             self.conclude(cx);
             self.tell(cx.out);
@@ -217,6 +220,26 @@ impl Segments {
         each.take(free).collect()
     }
 
+    /// Where all places are taken, a link that is much too slow makes room for a seat whose origin has none.
+    fn make_room(&mut self, cx: Context<'_, '_>) {
+        let now = cx.now.mono;
+        let victim = self.challenger(now).and_then(|seat| self.outpaced_by(seat, now));
+        if let Some(link) = victim.and_then(|victim| self.link_mut(victim)) {
+            let seat = link.seat;
+            stop(link, cx.out);
+            self.roster.rest(seat, now);
+        }
+    }
+
+    /// The best seat without a link that would be asked if there were a place.
+    fn challenger(&self, now: Mono) -> Option<usize> {
+        let is_settling = self.links.iter().any(|link| link.phase == Phase::Stopping);
+        if self.links.len() < self.rules.connections || is_settling {
+            return None;
+        }
+        self.candidates(None, now).into_iter().find(|seat| self.links_of(*seat).next().is_none())
+    }
+
     /// How many links more the origin of a seat may have.
     fn free_at(&self, seat: usize) -> usize {
         self.roster.of(seat).bears(self.rules.per_origin).saturating_sub(self.links_of(seat).count())
@@ -234,11 +257,12 @@ impl Segments {
         seats
     }
 
-    /// Less is better: origins without a link first; of these, beside others, first those of which nothing is known,
-    /// so that they get their chance; then by what each link would bring.
+    /// Less is better: origins without a link first; of these, once something is under way, first
+    /// those of which nothing is known, so that they get their chance; then by what each link would bring.
     fn rank(&self, seat: usize, now: Mono) -> (u8, u8, u64) {
         let links = self.links_of(seat).count();
-        let chance = links == 0 && !self.links.is_empty() && !self.is_rated(seat, now);
+        let begun = !self.links.is_empty() || self.roster.has_measured();
+        let chance = links == 0 && begun && !self.is_rated(seat, now);
         let each = self.expected_rate(seat, now) / (1 + links) as f64;
         // A float-to-integer cast saturates.
         (if links == 0 { 1 } else { 2 }, u8::from(!chance), u64::MAX - each as u64)
@@ -366,7 +390,8 @@ impl Segments {
         }
         let idle = !self.links.is_empty() && !self.places(&self.candidates(None, now)).is_empty();
         let pauses = (0..self.roster.len()).filter_map(|seat| self.roster.ready_at(seat)).filter(|at| *at > now);
-        pauses.chain(idle.then(|| now + LOOK)).min()
+        let challenged = self.challenger(now).is_some();
+        pauses.chain(idle.then(|| now + LOOK)).chain(challenged.then(|| now + SELDOM)).min()
     }
 }
 

@@ -210,6 +210,11 @@ impl Roster {
         }
     }
 
+    /// The rate of some origin was measured.
+    pub(super) fn has_measured(&self) -> bool {
+        self.origins.iter().any(|origin| origin.measured.is_some())
+    }
+
     pub(super) fn learned(&self) -> impl Iterator<Item = Learned> + '_ {
         self.origins.iter().map(|origin| Learned {
             origin: origin.name.clone(),

@@ -14,6 +14,8 @@ const WORTH_IT: f64 = 2.0;
 
 /// A link that takes so many seconds longer gives up its range to one of which nothing is known yet.
 const CHANCE: f64 = 10.0;
+/// So few bytes per second make it worth stopping a link for a mirror of which nothing is known.
+const TRICKLE: f64 = 16_384.0;
 /// A byte within this time.
 const LIVELY: Delay = Delay::from_millis(500);
 /// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
@@ -68,15 +70,18 @@ impl Segments {
         if let Some(victim) = self.silent_for(seat, now) {
             return Some(Job::All { victim });
         }
+        self.share_for(seat, self.thief(seat, crowd, now), now)
+    }
+
+    fn thief(&self, seat: usize, crowd: Crowd, now: Mono) -> Thief {
         let head = self.roster.of(seat).head().unwrap_or(USUAL_HEAD);
-        let thief = Thief {
+        Thief {
             rate: self.expected_rate(seat, now),
             proven: self.is_rated(seat, now),
             // Where no rate is known, seconds tell nothing.
             head: if self.common_rate(now).is_some() { head } else { 0.0 },
             crowd,
-        };
-        self.share_for(seat, thief, now)
+        }
     }
 
     /// The runs of bytes that are neither held nor claimed, in order.
@@ -119,9 +124,10 @@ impl Segments {
 
     /// Its rate is known and not only that of a link that pauses: silence has a patience of its own.
     fn is_known_and_lively(&self, link: &Link, now: Mono) -> bool {
-        match Self::is_measured(link, now) {
-            true => now.since(link.last) < LIVELY,
-            false => self.roster.of(link.seat).measured().is_some(),
+        if Self::is_measured(link, now) {
+            now.since(link.last) < LIVELY
+        } else {
+            self.roster.of(link.seat).measured().is_some()
         }
     }
 
@@ -191,13 +197,31 @@ impl Segments {
             let from = Offset(link.end.0 - share.round() as u64);
             return Some(Job::Part { victim: link.id, from });
         }
-        let gives_up = link.told.is_some()
-            && self.is_known_and_lively(link, now)
-            && match thief.proven {
-                true => rate * MUCH_SLOWER < thief.rate && (thief.head + rest / thief.rate) * WORTH_IT < left,
-                false => left > CHANCE,
-            };
-        gives_up.then_some(Job::All { victim: link.id })
+        self.gives_up(thief, link, left, now).then_some(Job::All { victim: link.id })
+    }
+
+    /// Would all that a link has to fetch be here much sooner from a thief?
+    fn gives_up(&self, thief: Thief, link: &Link, left: f64, now: Mono) -> bool {
+        if link.told.is_none() || !self.is_known_and_lively(link, now) {
+            return false;
+        }
+        if thief.proven {
+            let takes = thief.head + link.rest() / thief.rate;
+            self.rate_of(link, now) * MUCH_SLOWER < thief.rate && takes * WORTH_IT < left
+        } else {
+            left > CHANCE
+        }
+    }
+
+    /// A link that should make room, where all places are taken, for one from this seat.
+    pub(super) fn outpaced_by(&self, seat: usize, now: Mono) -> Option<LinkId> {
+        let thief = self.thief(seat, Crowd::Alone, now);
+        let slow = |link: &&Link| {
+            let trickles = thief.proven || self.rate_of(link, now) < TRICKLE;
+            link.rest() > 0.0 && trickles && self.gives_up(thief, link, self.left(link, now), now)
+        };
+        let slowest = self.links.iter().filter(slow).max_by(|a, b| self.left(a, now).total_cmp(&self.left(b, now)));
+        slowest.map(|link| link.id)
     }
 
     /// The links of a seat's origin.

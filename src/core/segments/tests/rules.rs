@@ -241,6 +241,23 @@ fn a_much_slower_link_loses_the_rest_near_the_end_but_a_little_slower_one_does_n
 }
 
 #[test]
+fn a_trickle_makes_room_for_a_mirror_that_waits_but_is_left_alone_where_none_does() {
+    for (mirrors, stopped) in [(1, false), (2, true)] {
+        let mut bench = Bench::mirrors(4_000_000, mirrors, rules(1, 4, 10_000));
+        bench.wake();
+        bench.open(0);
+        let out = bench.pass(3_000, &[(0, 10)]);
+        assert_eq!(out, if stopped { vec![stop(0)] } else { vec![] });
+        if stopped {
+            let Action::Open { seat: 1, range, .. } = bench.end(0, Ending::Stopped)[0] else { panic!("no link") };
+            assert_eq!((range.start, range.end), (bench.planner.held().head().as_end(), Offset(4_000_000)));
+            bench.open(1);
+            assert_eq!(bench.pass(30_000, &[(1, 11)]), [], "each has had its chance, and they are alike");
+        }
+    }
+}
+
+#[test]
 fn refusals_beside_flowing_links_are_counted_and_nothing_is_tried_above() {
     let mut bench = Bench::new(400_000, vec![seat(0, 0)], rules(4, 4, 1_000));
     bench.adopt(0, 0, 400_000, Reach::Ranged);
