@@ -31,7 +31,7 @@ pub(super) enum Phase {
 pub(super) enum Example {
     /// Yes.
     Fair,
-    /// No: it was slow or silent beside others of its origin that are not.
+    /// No: it was slow or silent beside others of its origin that are not, or has been counted.
     Odd,
 }
 

@@ -288,7 +288,14 @@ impl OriginState {
     pub(super) fn answered(&mut self, after: Delay, reach: Reach) {
         let new = after.as_secs_f64();
         self.head = Some(self.head.map_or(new, |old| f64::midpoint(old, new)));
-        if self.ranges == Ranges::Unknown && reach == Reach::Ranged {
+        if reach == Reach::Ranged {
+            self.ranges_work();
+        }
+    }
+
+    /// It answered a range, unless it has failed to before.
+    pub(super) fn ranges_work(&mut self) {
+        if self.ranges == Ranges::Unknown {
             self.ranges = Ranges::Work;
         }
     }

@@ -1,6 +1,6 @@
 //! What a new link would best do: a gap, a silent link's range, a part of a busy one's.
 
-use crate::core::range::{ByteRange, Offset, RangeSet};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::link::{Link, Phase, Rescue};
 use crate::core::segments::{LinkId, Segments};
 use crate::core::time::{Delay, Mono};
@@ -193,8 +193,8 @@ impl Segments {
             Crowd::Of(_) => (rest - rate * end).min(thief.rate * (end - thief.head)),
         };
         if share >= least && rest - share >= least {
-            // Less than the rest, so no position before the link's own.
-            let from = Offset(link.end.0 - share.round() as u64);
+            // Less than the rest, so it lies behind the link's own position.
+            let from = link.end.back(Length(share.round() as u64));
             return Some(Job::Part { victim: link.id, from });
         }
         self.gives_up(thief, link, left, now).then_some(Job::All { victim: link.id })

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::sim::{Death, End, Mirror, World};
+use super::sim::{Death, End, Manners, Mirror, World};
 use super::*;
 
 fn some<T>(rng: &mut StdRng, one_in: u32, make: impl FnOnce(&mut StdRng) -> T) -> Option<T> {
@@ -109,5 +109,38 @@ fn the_same_seed_gives_the_same_run() {
     };
     for seed in 0..50 {
         assert_eq!(run(seed), run(seed));
+    }
+}
+
+#[test]
+fn a_driver_that_stops_late_costs_bytes_but_no_download() {
+    for seed in 20_000..20_500 {
+        let mut world = any_world(seed, true).world;
+        world.manners = Manners::Late;
+        assert_eq!(world.run(300_000), End::Whole, "seed {seed}");
+    }
+}
+
+#[test]
+fn bytes_that_are_lost_on_the_way_are_fetched_once_more() {
+    for seed in 30_000..30_500 {
+        let Draw { mut world, mut missing, .. } = any_world(seed, true);
+        let mut rng = StdRng::seed_from_u64(seed);
+        for _ in 0..5 {
+            (0..rng.random_range(1..100)).for_each(|_| {
+                if world.end == End::Running {
+                    world.step()
+                }
+            });
+            let runs: Vec<ByteRange> = world.planner.held().iter().collect();
+            let Some(run) = runs.get(rng.random_range(0..runs.len().max(1))) else { continue };
+            let from = rng.random_range(run.start.0..run.end.0);
+            let lost = range(from, rng.random_range(from..=run.end.0));
+            missing += lost.length().0;
+            world.end = if lost.is_empty() { world.end } else { End::Running };
+            world.tell(Event::Lost(lost, None));
+        }
+        assert_eq!(world.run(300_000), End::Whole, "seed {seed}");
+        assert!(world.through > 0 || world.ranged == missing, "seed {seed}: {} of {missing}", world.ranged);
     }
 }
