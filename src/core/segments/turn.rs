@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::link::{Example, Link, Phase};
 use crate::core::segments::machine::{Context, Stage, stop};
-use crate::core::segments::work::Job;
+use crate::core::segments::work::{Fault, Job};
 use crate::core::segments::{Action, LinkId, Reach, Segments};
 use crate::core::time::{Delay, Mono};
 
@@ -56,7 +56,7 @@ impl Segments {
         let (range, inherited) = match job {
             Job::Gap(range) => (range, 0),
             Job::Part { victim, from } => (self.cut_off(victim, from), 0),
-            Job::All { victim } => self.take_all(victim, cx),
+            Job::All { victim, why } => self.take_all(victim, why, cx),
         };
         let link = self.add(seat, range, Reach::Ranged, now);
         if let Some(link) = self.link_mut(link) {
@@ -73,20 +73,19 @@ impl Segments {
     }
 
     /// Takes everything from a link; how often that was done to its range, without a byte between.
-    fn take_all(&mut self, victim: LinkId, cx: Context<'_, '_>) -> (ByteRange, u32) {
+    fn take_all(&mut self, victim: LinkId, why: Fault, cx: Context<'_, '_>) -> (ByteRange, u32) {
         let now = cx.now.mono;
         let Some(at) = self.links.iter().position(|link| link.id == victim) else { return Default::default() };
         let (seat, asked) = (self.links[at].seat, self.links[at].asked);
-        let silent = !self.links[at].flows(now);
         let others = self.links_of(seat).filter(|link| link.id != victim && link.flows(now)).count();
         let link = &mut self.links[at];
         let (range, inherited) = (link.claim(), link.inherited);
-        if silent || others > 0 {
+        if why == Fault::Silent || others > 0 {
             link.example = Example::Odd;
         }
         let nothing_came = link.gained == Length::ZERO;
         stop(link, cx.out);
-        if !silent {
+        if why == Fault::Slow {
             self.roster.rest(seat, now);
             return (range, 0);
         }

@@ -33,11 +33,22 @@ pub(super) enum Job {
         /// Where it begins.
         from: Offset,
     },
-    /// All that a silent or much slower link has to fetch.
+    /// All that another link has to fetch.
     All {
         /// Whose.
         victim: LinkId,
+        /// Why.
+        why: Fault,
     },
+}
+
+/// What costs a link all of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nothing has come from it for too long.
+    Silent,
+    /// Another would be done much sooner.
+    Slow,
 }
 
 /// A link that might be opened.
@@ -68,7 +79,7 @@ impl Segments {
             return Some(Job::Gap(*gap));
         }
         if let Some(victim) = self.silent_for(seat, now) {
-            return Some(Job::All { victim });
+            return Some(Job::All { victim, why: Fault::Silent });
         }
         self.share_for(seat, self.thief(seat, crowd, now), now)
     }
@@ -197,7 +208,7 @@ impl Segments {
             let from = link.end.back(Length(share.round() as u64));
             return Some(Job::Part { victim: link.id, from });
         }
-        self.gives_up(thief, link, left, now).then_some(Job::All { victim: link.id })
+        self.gives_up(thief, link, left, now).then_some(Job::All { victim: link.id, why: Fault::Slow })
     }
 
     /// Would all that a link has to fetch be here much sooner from a thief?
