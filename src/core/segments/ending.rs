@@ -37,6 +37,14 @@ impl Segments {
         }
     }
 
+    /// The same for all that are open, when nothing more is expected of them.
+    pub(super) fn measure_all(&mut self, now: Mono) {
+        for at in 0..self.links.len() {
+            self.measure(&self.links[at].clone(), now);
+            self.links[at].example = Example::Odd;
+        }
+    }
+
     /// What an ending says of the mirror, whoever brought it about.
     fn note(&mut self, link: &Link, ending: Ending, cx: &mut Cx<'_, Action>) {
         match ending {

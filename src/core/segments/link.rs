@@ -8,6 +8,8 @@ use crate::core::time::{Delay, Mono};
 
 /// Without a byte for so long, a link may lose its range to one that has nothing to do.
 pub(super) const PATIENCE: Delay = Delay::from_secs(2);
+/// Without a head for so long, where the seat is on probation.
+const SHORT_PATIENCE: Delay = Delay::from_millis(300);
 /// The patience with the head of an answer is so many times what its origin took before.
 const SLOWER_HEADS: f64 = 4.0;
 /// Doubled patience ends here.
@@ -29,7 +31,7 @@ pub(super) enum Phase {
 pub(super) enum Example {
     /// Yes.
     Fair,
-    /// No: it was slow or silent beside others of its origin that are not.
+    /// No: it was slow or silent beside others of its origin that are not, or has been counted.
     Odd,
 }
 
@@ -41,6 +43,8 @@ pub(super) struct Link {
     pub(super) reach: Reach,
     /// The next byte.
     pub(super) at: Offset,
+    /// Its claim does not begin before: what it reads until then is held.
+    pub(super) claims_from: Offset,
     /// Where its claim ends. A [`Reach::Through`] link reads on beyond it.
     pub(super) end: Offset,
     /// Where what it asked for ends.
@@ -67,6 +71,7 @@ impl Link {
             seat,
             reach,
             at: range.start,
+            claims_from: range.start,
             end: range.end,
             asked_end: range.end,
             told: None,
@@ -87,11 +92,11 @@ impl Link {
         }
     }
 
-    /// What belongs to it: from its position to its end.
+    /// What belongs to it: from its position, or where the first missing byte is, to its end.
     pub(super) fn claim(&self) -> ByteRange {
         match self.phase {
             Phase::Stopping => ByteRange::new(self.at, self.at),
-            Phase::Opening | Phase::Flowing => ByteRange::new(self.at, self.end),
+            Phase::Opening | Phase::Flowing => ByteRange::new(self.at.max(self.claims_from), self.end),
         }
     }
 
@@ -105,14 +110,15 @@ impl Link {
         self.phase == Phase::Flowing && now.since(self.last) < PATIENCE
     }
 
-    /// Without a sign of life for longer than may be. `head` is how long its origin takes to answer; `rescuers` tells
-    /// whether a new request has better chances than this one.
-    pub(super) fn is_silent(&self, now: Mono, head: Option<f64>, rescuers: Rescuers) -> bool {
-        let patience = match (self.phase, rescuers) {
+    /// Without a sign of life for longer than may be. `head` is how long its origin takes to answer.
+    pub(super) fn is_silent(&self, now: Mono, head: Option<f64>, rescue: Rescue) -> bool {
+        let slower = Delay::from_secs_f64(head.unwrap_or(0.0) * SLOWER_HEADS);
+        let patience = match (self.phase, rescue) {
             (Phase::Stopping, _) => return false,
             (Phase::Flowing, _) => PATIENCE,
-            (Phase::Opening, Rescuers::Likely) => PATIENCE.max(slower(head)),
-            (Phase::Opening, Rescuers::Doubtful) => PATIENCE.max(slower(head)).saturating_mul(4),
+            (Phase::Opening, Rescue::Sure) => SHORT_PATIENCE.max(slower),
+            (Phase::Opening, Rescue::Likely) => PATIENCE.max(slower),
+            (Phase::Opening, Rescue::Doubtful) => PATIENCE.max(slower).saturating_mul(4),
         };
         now.since(self.last) >= doubled(patience, self.inherited).min(MOST_PATIENCE)
     }
@@ -120,13 +126,11 @@ impl Link {
 
 /// Has a new request better chances than one that waits for its head?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rescuers {
+pub(super) enum Rescue {
+    /// It goes elsewhere, and the seat of the old one has failed before.
+    Sure,
     /// It goes elsewhere, or others flow at the same place.
     Likely,
     /// It goes to the same place, and nothing comes from there.
     Doubtful,
-}
-
-fn slower(head: Option<f64>) -> Delay {
-    Delay::from_secs_f64(head.unwrap_or(0.0) * SLOWER_HEADS)
 }

@@ -12,6 +12,7 @@
 //! link's position moves, and comes before that link's [`Event::Ended`]; every link that was opened ends exactly once,
 //! also one that was stopped.
 
+mod choice;
 mod ending;
 mod link;
 mod machine;
@@ -19,6 +20,7 @@ mod meter;
 mod roster;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod work;
 
 pub use machine::Segments;

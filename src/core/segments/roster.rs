@@ -141,6 +141,11 @@ impl Roster {
         self.of(seat).ranges != Ranges::Broken
     }
 
+    /// Nothing came of the last link from it.
+    pub(super) fn is_on_probation(&self, seat: usize) -> bool {
+        self.seats[seat].failures > 0
+    }
+
     /// It sent wrong bytes, and another that has not can be asked soon.
     pub(super) fn is_outdone(&self, seat: usize, now: Mono) -> bool {
         let better =
@@ -203,6 +208,11 @@ impl Roster {
         if state.blames >= MOST_BLAMES {
             state.standing = Standing::Dropped;
         }
+    }
+
+    /// The rate of some origin was measured.
+    pub(super) fn has_measured(&self) -> bool {
+        self.origins.iter().any(|origin| origin.measured.is_some())
     }
 
     pub(super) fn learned(&self) -> impl Iterator<Item = Learned> + '_ {
@@ -278,7 +288,14 @@ impl OriginState {
     pub(super) fn answered(&mut self, after: Delay, reach: Reach) {
         let new = after.as_secs_f64();
         self.head = Some(self.head.map_or(new, |old| f64::midpoint(old, new)));
-        if self.ranges == Ranges::Unknown && reach == Reach::Ranged {
+        if reach == Reach::Ranged {
+            self.ranges_work();
+        }
+    }
+
+    /// It answered a range, unless it has failed to before.
+    pub(super) fn ranges_work(&mut self) {
+        if self.ranges == Ranges::Unknown {
             self.ranges = Ranges::Work;
         }
     }

@@ -1,9 +1,9 @@
 //! What a new link would best do: a gap, a silent link's range, a part of a busy one's.
 
-use crate::core::range::{ByteRange, Offset, RangeSet};
-use crate::core::segments::link::{Link, Phase, Rescuers};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::core::segments::link::{Link, Phase, Rescue};
 use crate::core::segments::{LinkId, Segments};
-use crate::core::time::Mono;
+use crate::core::time::{Delay, Mono};
 
 /// A head takes so many seconds where nothing is known.
 const USUAL_HEAD: f64 = 0.05;
@@ -11,6 +11,15 @@ const USUAL_HEAD: f64 = 0.05;
 const MUCH_SLOWER: f64 = 4.0;
 /// A range is taken over whole only where that makes it end so many times sooner.
 const WORTH_IT: f64 = 2.0;
+
+/// A link that takes so many seconds longer gives up its range to one of which nothing is known yet.
+const CHANCE: f64 = 10.0;
+/// So few bytes per second make it worth stopping a link for a mirror of which nothing is known.
+const TRICKLE: f64 = 16_384.0;
+/// A byte within this time.
+const LIVELY: Delay = Delay::from_millis(500);
+/// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
+const PROBATION: f64 = 4.0;
 
 /// Work for a new link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,11 +33,22 @@ pub(super) enum Job {
         /// Where it begins.
         from: Offset,
     },
-    /// All that a silent or much slower link has to fetch.
+    /// All that another link has to fetch.
     All {
         /// Whose.
         victim: LinkId,
+        /// Why.
+        why: Fault,
     },
+}
+
+/// What costs a link all of its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// Nothing has come from it for too long.
+    Silent,
+    /// Another would be done much sooner.
+    Slow,
 }
 
 /// A link that might be opened.
@@ -40,27 +60,39 @@ struct Thief {
     proven: bool,
     /// Seconds until its first byte, as expected.
     head: f64,
-    /// Links that may be opened in this turn, with this one.
-    of: usize,
+    crowd: Crowd,
+}
+
+/// Who else is to get work in the same turn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Crowd {
+    /// Nobody.
+    Alone,
+    /// Links that would bring so many bytes per second, with this one.
+    Of(f64),
 }
 
 impl Segments {
-    /// What a link from this seat would do, as one of so many that may be opened in this turn.
-    pub(super) fn job_for(&self, seat: usize, of: usize, now: Mono) -> Option<Job> {
+    /// What a link from this seat would do.
+    pub(super) fn job_for(&self, seat: usize, crowd: Crowd, now: Mono) -> Option<Job> {
         if let Some(gap) = self.gaps().first() {
             return Some(Job::Gap(*gap));
         }
         if let Some(victim) = self.silent_for(seat, now) {
-            return Some(Job::All { victim });
+            return Some(Job::All { victim, why: Fault::Silent });
         }
-        let known = self.known_rate(seat, now);
-        let thief = Thief {
-            rate: known.or_else(|| self.common_rate(now)).unwrap_or(1.0),
-            proven: known.is_some(),
-            head: self.roster.of(seat).head().unwrap_or(USUAL_HEAD),
-            of,
-        };
-        self.share_for(thief, now)
+        self.share_for(seat, self.thief(seat, crowd, now), now)
+    }
+
+    fn thief(&self, seat: usize, crowd: Crowd, now: Mono) -> Thief {
+        let head = self.roster.of(seat).head().unwrap_or(USUAL_HEAD);
+        Thief {
+            rate: self.expected_rate(seat, now),
+            proven: self.is_rated(seat, now),
+            // Where no rate is known, seconds tell nothing.
+            head: if self.common_rate(now).is_some() { head } else { 0.0 },
+            crowd,
+        }
     }
 
     /// The runs of bytes that are neither held nor claimed, in order.
@@ -98,32 +130,48 @@ impl Segments {
 
     /// Bytes per second of an open link, never nought.
     fn rate_of(&self, link: &Link, now: Mono) -> f64 {
-        if link.phase == Phase::Flowing && link.meter.is_grown(now) {
-            link.meter.rate(now).max(1.0)
+        if Self::is_measured(link, now) { link.meter.rate(now).max(1.0) } else { self.expected_rate(link.seat, now) }
+    }
+
+    /// Its rate is known and not only that of a link that pauses: silence has a patience of its own.
+    fn is_known_and_lively(&self, link: &Link, now: Mono) -> bool {
+        if Self::is_measured(link, now) {
+            now.since(link.last) < LIVELY
         } else {
-            self.expected_rate(link.seat, now)
+            self.roster.of(link.seat).measured().is_some()
         }
+    }
+
+    /// The rate of a link can be told from its own bytes.
+    fn is_measured(link: &Link, now: Mono) -> bool {
+        link.phase == Phase::Flowing && link.meter.is_grown(now)
     }
 
     /// The silent link with most to fetch that a new link of this seat may relieve.
     fn silent_for(&self, seat: usize, now: Mono) -> Option<LinkId> {
-        let elsewhere = |link: &Link| self.roster.origin(link.seat) != self.roster.origin(seat);
-        let silent = |link: &&Link| {
-            let origin = self.roster.of(link.seat);
-            let likely = elsewhere(link) || origin.flows(now);
-            let rescuers = if likely { Rescuers::Likely } else { Rescuers::Doubtful };
-            link.rest() > 0.0 && link.is_silent(now, origin.head(), rescuers)
+        let rescue = |link: &Link| {
+            let elsewhere = self.roster.origin(link.seat) != self.roster.origin(seat);
+            match () {
+                () if elsewhere && self.roster.is_on_probation(link.seat) => Rescue::Sure,
+                () if elsewhere || self.roster.of(link.seat).flows(now) => Rescue::Likely,
+                () => Rescue::Doubtful,
+            }
         };
+        let silent =
+            |link: &&Link| link.rest() > 0.0 && link.is_silent(now, self.roster.of(link.seat).head(), rescue(link));
         let most = self.links.iter().filter(silent).max_by(|a, b| a.rest().total_cmp(&b.rest()));
         most.map(|link| link.id)
     }
 
     /// A share of the work of the link that would be busy longest, or of the next one where that does not suit.
-    fn share_for(&self, thief: Thief, now: Mono) -> Option<Job> {
+    fn share_for(&self, seat: usize, thief: Thief, now: Mono) -> Option<Job> {
         let mut victims: Vec<(f64, &Link)> = self.links.iter().map(|link| (self.left(link, now), link)).collect();
         victims.retain(|(_, link)| link.rest() > 0.0);
         victims.sort_by(|a, b| b.0.total_cmp(&a.0));
         let end = self.common_end(thief, now);
+        if self.roster.is_on_probation(seat) && end < PROBATION {
+            return None;
+        }
         victims.into_iter().find_map(|(left, link)| self.deal(thief, link, left, end, now))
     }
 
@@ -134,11 +182,14 @@ impl Segments {
 
     /// In how many seconds all would end together, if every link that may be opened were.
     fn common_end(&self, thief: Thief, now: Mono) -> f64 {
-        let of = thief.of as f64;
+        let new = match thief.crowd {
+            Crowd::Alone => thief.rate,
+            Crowd::Of(rate) => rate,
+        };
         let busy = self.links.iter().filter(|link| link.rest() > 0.0);
         let (rest, rate) =
             busy.fold((0.0, 0.0), |(rest, rate), link| (rest + link.rest(), rate + self.rate_of(link, now)));
-        (rest + of * thief.rate * thief.head) / (rate + of * thief.rate)
+        (rest + new * thief.head) / (rate + new)
     }
 
     /// What a thief takes of one link, if that helps.
@@ -148,17 +199,40 @@ impl Segments {
         }
         let (rest, rate, least) = (link.rest(), self.rate_of(link, now), self.rules.least.0.max(1) as f64);
         let both = thief.rate * (rest - rate * thief.head) / (thief.rate + rate);
-        let one_of_many = (rest - rate * end).min(thief.rate * (end - thief.head));
-        let share = if thief.of > 1 && one_of_many >= least { one_of_many } else { both };
+        let share = match thief.crowd {
+            Crowd::Alone => both,
+            Crowd::Of(_) => (rest - rate * end).min(thief.rate * (end - thief.head)),
+        };
         if share >= least && rest - share >= least {
-            // Less than the rest, so no position before the link's own.
-            let from = Offset(link.end.0 - share as u64);
+            // Less than the rest, so it lies behind the link's own position.
+            let from = link.end.back(Length(share.round() as u64));
             return Some(Job::Part { victim: link.id, from });
         }
-        let slow = thief.proven && link.meter.is_grown(now) && link.phase == Phase::Flowing;
-        let takes = thief.head + rest / thief.rate;
-        let gives_up = slow && rate * MUCH_SLOWER < thief.rate && takes * WORTH_IT < left;
-        gives_up.then_some(Job::All { victim: link.id })
+        self.gives_up(thief, link, left, now).then_some(Job::All { victim: link.id, why: Fault::Slow })
+    }
+
+    /// Would all that a link has to fetch be here much sooner from a thief?
+    fn gives_up(&self, thief: Thief, link: &Link, left: f64, now: Mono) -> bool {
+        if link.told.is_none() || !self.is_known_and_lively(link, now) {
+            return false;
+        }
+        if thief.proven {
+            let takes = thief.head + link.rest() / thief.rate;
+            self.rate_of(link, now) * MUCH_SLOWER < thief.rate && takes * WORTH_IT < left
+        } else {
+            left > CHANCE
+        }
+    }
+
+    /// A link that should make room, where all places are taken, for one from this seat.
+    pub(super) fn outpaced_by(&self, seat: usize, now: Mono) -> Option<LinkId> {
+        let thief = self.thief(seat, Crowd::Alone, now);
+        let slow = |link: &&Link| {
+            let trickles = thief.proven || self.rate_of(link, now) < TRICKLE;
+            link.rest() > 0.0 && trickles && self.gives_up(thief, link, self.left(link, now), now)
+        };
+        let slowest = self.links.iter().filter(slow).max_by(|a, b| self.left(a, now).total_cmp(&self.left(b, now)));
+        slowest.map(|link| link.id)
     }
 
     /// The links of a seat's origin.
