@@ -16,8 +16,10 @@ use crate::io::driver::{FanPlan, FanSeat};
 const MOST_A_HOST: usize = 16;
 /// Without `--connections`: one to each host, over at most so many mirrors.
 const MIRRORS_AT_ONCE: usize = 4;
-/// Nothing is split into parts smaller than this.
-const LEAST_PART: Length = Length(1 << 20);
+/// Nothing is split into parts smaller than this where the user wants several connections...
+const LEAST_PART: Length = Length(256 << 10);
+/// ...and where we do so by ourselves.
+const LEAST_PART_UNASKED: Length = Length(1 << 20);
 
 impl Supervisor<'_> {
     /// The plan for a session with this mirror: all that may be asked beside it, with what is known of their hosts.
@@ -32,8 +34,9 @@ impl Supervisor<'_> {
             .collect();
         let own = seats.iter().position(|(i, _)| *i == mirror)?;
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
+        let least = if record.options.connections.is_some() { LEAST_PART } else { LEAST_PART_UNASKED };
         let (connections, per_origin) = how_many(&record.options, &seats);
-        Some(FanPlan { connections, per_origin, least: LEAST_PART, seats, own })
+        Some(FanPlan { connections, per_origin, least, seats, own })
     }
 
     /// Tells a transfer which of its mirrors is best now, where it has several.

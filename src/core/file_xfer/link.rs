@@ -85,7 +85,7 @@ pub enum LinkEnd {
 #[derive(Clone, Debug)]
 pub enum LinkEvent {
     /// An answer began.
-    Answer(AnswerHead),
+    Answer(Box<AnswerHead>),
     /// Every byte to compare was equal.
     Equal,
     /// A byte to compare differed.

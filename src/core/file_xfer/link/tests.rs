@@ -65,7 +65,7 @@ impl Bench {
                     let reply = server(&ask);
                     self.asks.push(ask);
                     body = reply.body;
-                    LinkEvent::Answer(reply.head)
+                    LinkEvent::Answer(Box::new(reply.head))
                 }
                 LinkStep::Compare { at, until } => {
                     let held = &self.held[at.0 as usize..until.0 as usize];

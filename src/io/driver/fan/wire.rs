@@ -39,7 +39,7 @@ pub(super) struct Told {
 #[derive(Debug)]
 pub(super) enum News {
     /// An answer began; its body waits.
-    Head(AnswerHead),
+    Head(Box<AnswerHead>),
     /// The next bytes of the body.
     Chunk(Bytes),
     /// The body came to its framed end.
@@ -110,7 +110,7 @@ impl Wire {
             Ok(Answer { status, framing, headers, body, .. }) => {
                 trace::answer(status, &headers);
                 let head = AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall);
-                self.tell(News::Head(head)).await;
+                self.tell(News::Head(Box::new(head))).await;
                 Some(body)
             }
             Err(failure) => {
