@@ -102,6 +102,14 @@ pub enum Failure {
         /// The digest found, hex.
         found: String,
     },
+    /// A piece of the file has another digest than the one demanded; it is fetched again.
+    #[error("piece {piece} has the wrong {algorithm} checksum")]
+    Piece {
+        /// Its number, from 0.
+        piece: usize,
+        /// The algorithm's name as the user writes it.
+        algorithm: &'static str,
+    },
     /// Another version was sent whole, and it has another digest than the one demanded; what is held of the first stays.
     #[error("the server sent another file, whole, and its {algorithm} is not the one expected")]
     WrongVersion {

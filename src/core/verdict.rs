@@ -95,7 +95,9 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::KeepsChanging { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         Failure::ChangedMeanwhile { .. } => (Class::Changed, transient, HostSign::Answering),
         Failure::OddMirror { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
-        Failure::Digest { .. } | Failure::Vouched { .. } => (Class::Corrupt, Scope::WrongDigest, HostSign::Answering),
+        Failure::Piece { .. } | Failure::Digest { .. } | Failure::Vouched { .. } => {
+            (Class::Corrupt, Scope::WrongDigest, HostSign::Answering)
+        }
         Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::OtherSize { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.

@@ -263,6 +263,7 @@ impl Transfer {
         let record = self.record();
         Terms {
             digests: record.digests.clone(),
+            pieces: record.pieces.clone(),
             require: record.options.require,
             clobber: self.clobber,
             mtime: record.options.mtime,

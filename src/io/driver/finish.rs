@@ -4,6 +4,7 @@ use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::{End, Next, Place};
 use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::core::range::{Length, RangeSet};
 use crate::io::driver::session::Session;
 use crate::io::driver::{Mtime, Tell};
 use crate::io::part::{Clobber, PartStore, Publish, adopt_equal};
@@ -52,7 +53,11 @@ impl Session {
 
     /// The evidence there is once the digests have been looked at, or which of them is wrong.
     async fn verify(&mut self, evidence: Evidence) -> Result<Result<Evidence, Failure>, LocalFault> {
+        if let Some(failure) = self.wrong_piece().await? {
+            return Ok(Err(failure));
+        }
         if self.orders.terms.digests.is_empty() {
+            let evidence = if self.pieces_are_right { Evidence::Digest } else { evidence };
             return self.verify_as_vouched(evidence).await;
         }
         (self.tell)(Tell::Verifying);
@@ -63,6 +68,17 @@ impl Session {
         // Bytes are not called wrong by a running state alone: the file itself has the last word.
         let found = self.with_store(|store| store.digest_again(&mut |_| {})).await?;
         Ok(wrong_digest(&self.orders.terms.digests, &found).map_or(Ok(Evidence::Digest), Err))
+    }
+
+    /// Where pieces have digests of their own and were not looked at yet: the first that is wrong.
+    async fn wrong_piece(&mut self) -> Result<Option<Failure>, LocalFault> {
+        let held = self.store.as_ref().map_or(Length::ZERO, |store| store.held(Place::Part));
+        let pieces = self.orders.terms.pieces.clone().filter(|pieces| pieces.check_count(held).is_ok());
+        let Some(pieces) = pieces.filter(|_| !self.pieces_are_right) else { return Ok(None) };
+        let algorithm = pieces.algorithm().name();
+        let wrong = self.with_store(move |store| store.wrong_pieces(&pieces, held, &RangeSet::new())).await?;
+        self.pieces_are_right = wrong.is_empty();
+        Ok(wrong.first().map(|(piece, _)| Failure::Piece { piece: *piece, algorithm }))
     }
 
     async fn publish(&mut self, evidence: Evidence) -> Result<End, LocalFault> {

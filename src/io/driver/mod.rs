@@ -9,9 +9,10 @@ mod trace;
 mod vouched;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-use crate::core::digest::Expected;
+use crate::core::digest::{Expected, Pieces};
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::vouch::NamedMirrors;
@@ -109,6 +110,8 @@ impl FanSeat {
 pub struct Terms {
     /// Digests that are law.
     pub digests: Vec<Expected>,
+    /// Digests of pieces, which are law too.
+    pub pieces: Option<Arc<Pieces>>,
     /// The least evidence that counts.
     pub require: Evidence,
     /// What becomes of a file that stands under the final name.

@@ -39,6 +39,8 @@ pub(super) struct Session {
     /// What was received when progress was last told.
     pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
+    /// Every piece that has a digest of its own was compared with it.
+    pub(super) pieces_are_right: bool,
     /// How long bodies were read, and how much they brought.
     pub(super) reading: (Delay, Length),
     /// The digest that proved the file, where a server named it.
@@ -88,6 +90,7 @@ impl Session {
             received,
             told_received,
             finished,
+            pieces_are_right: false,
             reading,
             server_digest,
             told,

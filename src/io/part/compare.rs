@@ -89,7 +89,7 @@ impl Draft {
         island.unwrap_or(ByteRange::new(at, at))
     }
 
-    fn read(&self, buffer: &mut [u8], at: u64) -> Result<(), LocalFault> {
+    pub(super) fn read(&self, buffer: &mut [u8], at: u64) -> Result<(), LocalFault> {
         self.file.read_exact_at(buffer, at).map_err(on("read", &self.path))
     }
 }

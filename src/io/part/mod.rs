@@ -35,6 +35,7 @@ mod known;
 mod lagging;
 mod names;
 mod open;
+mod pieces;
 mod publish;
 mod record;
 mod room;

@@ -4,6 +4,7 @@
 //!
 //! Everything runs on the session's lane. The wires only move bytes; this loop alone has the part file.
 
+mod checks;
 mod line;
 mod links;
 mod take;
@@ -25,6 +26,7 @@ use crate::core::url::MirrorUrl;
 use crate::io::driver::session::Session;
 use crate::io::driver::{Beside, Tell};
 use crate::io::part::PartStore;
+use checks::Checks;
 use line::Line;
 use wire::Told;
 
@@ -57,6 +59,7 @@ pub(super) struct Fan<'a> {
     /// Mirrors that have served.
     served: Vec<usize>,
     told: Mono,
+    checks: Option<Checks>,
     end: Option<BesideEnd>,
 }
 
@@ -83,8 +86,9 @@ impl Session {
         let held = store.segments();
         let broken = held.iter().len() > 1 || held.iter().any(|run| run.end > split.at);
         let missing = held.gaps(split.total).fold(Length::ZERO, |sum, gap| sum + gap.length());
+        let pieces = self.orders.terms.pieces.is_some();
         let several = self.orders.fan.connections > 1 && missing.0 >= 2 * self.orders.fan.least.0;
-        (broken || several).then_some(split)
+        (broken || several || pieces).then_some(split)
     }
 
     /// Fetches the rest over links; the step that follows.
@@ -121,6 +125,7 @@ impl<'a> Fan<'a> {
             failures: BTreeMap::new(),
             served: Vec::new(),
             told: now,
+            checks: Checks::of(&session.orders.terms, split.total),
             end: None,
             session,
         };
@@ -131,8 +136,10 @@ impl<'a> Fan<'a> {
     /// Runs until the file is whole, or nothing goes on.
     async fn run(&mut self) -> Result<BesideEnd, LocalFault> {
         loop {
-            if let Some(end) = self.end.take() {
-                return Ok(end);
+            match self.end.take() {
+                Some(BesideEnd::Whole) if !self.check_the_rest().await? => continue,
+                Some(end) => return Ok(end),
+                None => {}
             }
             let now = self.session.hands.clock.now().mono;
             let wake = self.planner.wake_at().map_or(BEAT, |at| at.since(now).as_std().min(BEAT));

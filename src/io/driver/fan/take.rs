@@ -99,6 +99,9 @@ impl Fan<'_> {
         }
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
+        if !held {
+            self.check_pieces(seat, at, length)?;
+        }
         // The planner may have taken the rest away.
         let left = self.lines.get(&link).map(|line| room(line.at, line.range.end));
         Ok(left.map(|left| {

@@ -1,0 +1,106 @@
+//! Checks: each piece that has a digest of its own is looked at as soon as it is whole. A wrong one is fetched again, and
+//! whoever brought it is marked down.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::digest::Pieces;
+use crate::core::failure::{Failure, LocalFault};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::core::segments::Event;
+use crate::io::driver::fan::Fan;
+use crate::io::driver::{Beside, Terms};
+
+/// What is known of the pieces.
+#[derive(Debug)]
+pub(super) struct Checks {
+    pieces: Arc<Pieces>,
+    total: Length,
+    /// The pieces that were right.
+    right: RangeSet,
+    /// Which seat brought what in this session.
+    brought: BTreeMap<usize, RangeSet>,
+}
+
+impl Checks {
+    /// Digests of pieces count where there are as many as the file has pieces.
+    pub(super) fn of(terms: &Terms, total: Length) -> Option<Self> {
+        let pieces = terms.pieces.clone().filter(|pieces| pieces.check_count(total).is_ok())?;
+        Some(Self { pieces, total, right: RangeSet::new(), brought: BTreeMap::new() })
+    }
+
+    fn came(&mut self, seat: usize, range: ByteRange) {
+        self.brought.entry(seat).or_default().insert(range);
+    }
+
+    /// The seat that brought every byte of a range, where it was one.
+    fn brought_by(&self, range: ByteRange) -> Option<usize> {
+        self.brought.iter().find(|(_, bytes)| bytes.covers(range)).map(|(seat, _)| *seat)
+    }
+
+    /// The pieces that a run of new bytes touches.
+    fn touched(&self, run: ByteRange) -> std::ops::RangeInclusive<usize> {
+        let (first, last) = (self.pieces.of(run.start), self.pieces.of(run.end.back(Length(1))));
+        match (first, last) {
+            (Some(first), Some(last)) => first..=last,
+            _ => 1..=0,
+        }
+    }
+}
+
+impl Fan<'_> {
+    /// Bytes were written: the pieces that are whole by them are looked at.
+    pub(super) fn check_pieces(&mut self, seat: usize, at: Offset, length: Length) -> Result<(), LocalFault> {
+        let run = ByteRange::new(at, at + length);
+        let Some(checks) = &mut self.checks else { return Ok(()) };
+        checks.came(seat, run);
+        for n in checks.touched(run) {
+            self.check_piece(n)?;
+        }
+        Ok(())
+    }
+
+    fn check_piece(&mut self, n: usize) -> Result<(), LocalFault> {
+        let (Some(checks), Some(store)) = (&mut self.checks, &mut self.session.store) else { return Ok(()) };
+        let (Some(range), Some(wanted)) = (checks.pieces.range(n, checks.total), checks.pieces.digest(n)) else {
+            return Ok(());
+        };
+        if checks.right.covers(range) || !store.segments().covers(range) {
+            return Ok(());
+        }
+        if store.piece_is(range, checks.pieces.algorithm(), wanted)? {
+            checks.right.insert(range);
+            return Ok(());
+        }
+        self.piece_is_wrong(n, range)
+    }
+
+    /// Its bytes go, and are asked for again; whoever brought them all is known for it.
+    fn piece_is_wrong(&mut self, piece: usize, range: ByteRange) -> Result<(), LocalFault> {
+        let (Some(checks), Some(store)) = (&mut self.checks, &mut self.session.store) else { return Ok(()) };
+        let culprit = checks.brought_by(range);
+        let algorithm = checks.pieces.algorithm().name();
+        checks.brought.values_mut().for_each(|bytes| bytes.remove(range));
+        store.drop_range(range)?;
+        let failure = Failure::Piece { piece, algorithm };
+        match culprit {
+            Some(seat) => self.tell_beside(seat, |url| Beside::Failed { url, failure, origin: None }),
+            None => tracing::debug!(%failure, "bytes of several origins"),
+        }
+        self.plan(Event::Lost(range, culprit))
+    }
+
+    /// Every byte is here: pieces that an earlier session brought are looked at too. True where all are right.
+    pub(super) async fn check_the_rest(&mut self) -> Result<bool, LocalFault> {
+        let Some(checks) = &self.checks else { return Ok(true) };
+        let (pieces, total, right) = (Arc::clone(&checks.pieces), checks.total, checks.right.clone());
+        let wrong = self.session.with_store(move |store| store.wrong_pieces(&pieces, total, &right)).await?;
+        for (n, range) in &wrong {
+            self.piece_is_wrong(*n, *range)?;
+        }
+        if wrong.is_empty() {
+            self.session.pieces_are_right = true;
+        }
+        Ok(wrong.is_empty())
+    }
+}
