@@ -36,6 +36,8 @@ pub struct FileXfer {
     pub(super) probed: bool,
     /// The file's length as a 416 of this session told it: a 200 of that length is no surprise.
     pub(super) told_by_416: Option<Length>,
+    /// Why the open answer would be refused if no digest were known to judge it.
+    pub(super) doubt: Option<Failure>,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
     asks: u32,
@@ -100,6 +102,7 @@ impl FileXfer {
             switched: false,
             probed: false,
             told_by_416: None,
+            doubt: None,
             plain: false,
             asks: 0,
             ops,
@@ -156,6 +159,7 @@ impl FileXfer {
                 self.dossier.rival = None;
                 self.place = Place::Part;
                 self.ops.push(FileOp::DropRival);
+                let failure = self.doubt.take().unwrap_or(failure);
                 self.fail(failure)
             }
         }
