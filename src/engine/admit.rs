@@ -97,8 +97,11 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
 
 /// We wrote the file, and nothing that the record knows would tell.
 fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
-    let inode = known.and_then(|record| record.dossier.part.inode);
-    part::is_witnessed(path) && inode != path.symlink_metadata().ok().map(|meta| meta.ino())
+    let inode = path.symlink_metadata().ok().map(|meta| meta.ino());
+    let told = known.is_some_and(|record| {
+        record.dossier.part.inode == inode || record.finished.as_ref().map(|finished| finished.inode) == inode
+    });
+    part::is_witnessed(path) && !told
 }
 
 /// A file and a record of it: is the file the one that we wrote?
@@ -189,10 +192,12 @@ pub(super) fn stands(record: &Record) -> bool {
     meta.zip(record.finished.as_ref()).is_some_and(|(meta, finished)| meta.is_file() && is_as_left(finished, &meta))
 }
 
-/// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
+/// A finished record begun again: nothing held, nothing counted, no mirror refused; what the file was when we left it
+/// stays known.
 pub(super) fn reborn(record: Record) -> Record {
     Record {
         status: Status::Pending,
+        mirrors: record.mirrors.iter().map(|mirror| MirrorRecord::new(mirror.url.clone())).collect(),
         num_retries: 0,
         sessions: 0,
         first_request_time: None,

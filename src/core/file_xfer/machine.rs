@@ -137,9 +137,10 @@ impl FileXfer {
         self.open.as_ref().map(|o| &o.head)
     }
 
-    /// The whole file's length, as far as the draft at hand or the open answer tells it.
+    /// The whole file's length, as far as the open answer or the draft at hand tells it. The answer comes first: what an
+    /// earlier one told may be more than any disk holds.
     pub fn total(&self) -> Option<Length> {
-        self.draft().total.or(self.open.as_ref().and_then(|o| o.total))
+        self.open.as_ref().and_then(|o| o.total).or(self.draft().total)
     }
 
     /// Last-Modified of the draft at hand, as its last origin told it.

@@ -199,10 +199,11 @@ impl Liar {
         lock(&self.log).push(line);
     }
 
-    /// The last answers.
+    /// The first answers and the last.
     pub(crate) fn story(&self) -> String {
         let log = lock(&self.log);
-        log[log.len().saturating_sub(80)..].join("\n")
+        let (first, rest) = log.split_at(log.len().min(40));
+        [first, &["...".to_owned()], &rest[rest.len().saturating_sub(40)..]].concat().join("\n")
     }
 
     /// The answer of one mirror.
