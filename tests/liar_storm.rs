@@ -150,7 +150,8 @@ impl Life {
             running.signal(Signal::KILL);
         }
         let ran = running.end();
-        self.liar.note(format!("--- run {} ended: {}", self.runs, ran.status));
+        let said = ran.stderr.lines().filter(|l| !l.starts_with("to continue")).next_back().unwrap_or_default();
+        self.liar.note(format!("--- run {} ended: {}: {said}", self.runs, ran.status));
         self.last = ran.to_string();
         self.judge(&ran, dies.is_some());
         self.killed |= ran.status.signal().is_some();
@@ -219,7 +220,7 @@ impl Life {
         let sizes: Vec<_> = plan.versions.iter().map(|v| v.len()).collect();
         format!(
             "=== {why}\nagain: PERSXFER_LIAR=1 PERSXFER_LIAR_SEED={} cargo test --test liar_storm {test}\n\
-             {:?} {:?} {:?} versions {sizes:?} homes {:?} connections {:?}\n{}\n{}",
+             {:?} {:?} {:?} versions {sizes:?} homes {:?} connections {:?}\n{}\n{}\n{}",
             plan.seed,
             plan.proof,
             plan.tags,
@@ -227,7 +228,8 @@ impl Life {
             plan.homes,
             self.connections,
             self.liar.story(),
-            self.last
+            self.last,
+            std::fs::read_to_string(&self.w.state).unwrap_or_default()
         )
     }
 }

@@ -123,6 +123,10 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
 
 /// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides.
 fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
+    if !stands(&record) {
+        // What the record calls finished is the file that this one took the place of.
+        record.finished = None;
+    }
     let covered = record.finished.as_ref().is_some_and(|f| f.evidence == Evidence::Digest);
     if !job.digests.is_empty() {
         let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
