@@ -25,7 +25,7 @@ pub(super) struct Turn<'a> {
 
 /// What is wrong with an answer, besides how it ends.
 #[derive(Clone, Copy, Debug)]
-enum Lie {
+pub(super) enum Lie {
     // Ranges.
     Ignored,
     Earlier,
@@ -153,7 +153,7 @@ impl Turn<'_> {
         lies[self.rng.random_range(0..lies.len())]
     }
 
-    fn data(&self) -> &Arc<Vec<u8>> {
+    pub(super) fn data(&self) -> &Arc<Vec<u8>> {
         &self.liar.plan.versions[self.version]
     }
 
@@ -173,22 +173,22 @@ impl Turn<'_> {
     }
 
     /// The range that is asked for, and is there.
-    fn range(&self) -> Option<Range<usize>> {
+    pub(super) fn range(&self) -> Option<Range<usize>> {
         let (size, (first, last)) = (self.data().len(), self.asked.range()?);
         (first < size).then(|| first..last.map_or(size, |last| size.min(last + 1)))
     }
 
     /// A 206 that calls itself `label` and holds `part`.
-    fn partial(&mut self, part: Range<usize>, label: &str) -> Reply {
+    pub(super) fn partial(&mut self, part: Range<usize>, label: &str) -> Reply {
         let head = self.served().blind().no_ranges().reply(self.asked).with_status(206);
         head.header("Content-Range", label).body(self.data(), part)
     }
 
-    fn whole(&mut self) -> Reply {
+    pub(super) fn whole(&mut self) -> Reply {
         self.served().no_ranges().reply(self.asked)
     }
 
-    fn right(&mut self) -> Reply {
+    pub(super) fn right(&mut self) -> Reply {
         self.served().reply(self.asked)
     }
 
@@ -211,97 +211,6 @@ impl Turn<'_> {
             Lie::NoTag => self.right().instead("ETag", None).instead("Last-Modified", None),
             Lie::TwoTags => self.right().header("ETag", "\"another\""),
             Lie::Corrupt | Lie::Swapped | Lie::Shortened | Lie::Shifted | Lie::Huge => self.wrong(lie),
-        }
-    }
-
-    fn other_range(&mut self, lie: Lie) -> Reply {
-        let size = self.data().len();
-        let Some(asked) = self.range() else { return self.whole() };
-        let label = |r: &Range<usize>| format!("bytes {}-{}/{size}", r.start, r.end - 1);
-        let at = |rng: &mut StdRng, r: Range<usize>| if r.is_empty() { r.start } else { rng.random_range(r) };
-        match lie {
-            Lie::Earlier => {
-                let range = at(&mut self.rng, 0..asked.start)..asked.end;
-                self.partial(range.clone(), &label(&range))
-            }
-            Lie::Sooner => {
-                let range = asked.start..at(&mut self.rng, asked.start + 1..asked.end);
-                self.partial(range.clone(), &label(&range))
-            }
-            Lie::Later => {
-                let range = at(&mut self.rng, asked.start + 1..size).min(size - 1)..size;
-                self.partial(range.clone(), &label(&range))
-            }
-            Lie::LengthOfAnother => {
-                let part = asked.start..at(&mut self.rng, asked.clone()).max(asked.start + 1);
-                self.partial(part, &label(&asked))
-            }
-            // The right label for bytes from elsewhere in the file.
-            _ => {
-                let from = at(&mut self.rng, 0..size - asked.len() + 1);
-                self.partial(from..from + asked.len(), &label(&asked))
-            }
-        }
-    }
-
-    fn other_label(&mut self, lie: Lie) -> Reply {
-        let size = self.data().len();
-        let Some(asked) = self.range() else { return self.whole() };
-        let (first, last) = (asked.start, asked.end - 1);
-        match lie {
-            Lie::NoContentRange => self.partial(asked, "x").instead("Content-Range", None),
-            Lie::OddContentRange => {
-                let odd = [
-                    "bytes".to_owned(),
-                    format!("bytes {last}-{first}/{size}"),
-                    format!("items {first}-{last}/{size}"),
-                    format!("bytes={first}-{last}/{size}"),
-                    format!("bytes {first}-{last}/{last}"),
-                    format!("bytes -{first}-{last}/{size}"),
-                    format!("bytes {}-{}/{}", u64::MAX - 1, u64::MAX, u64::MAX),
-                ];
-                let odd = odd[self.rng.random_range(0..odd.len())].clone();
-                self.partial(asked, &odd)
-            }
-            Lie::TwoContentRanges => {
-                let reply = self.partial(asked, &format!("bytes {first}-{last}/{size}"));
-                reply.header("Content-Range", &format!("bytes 0-{}/{size}", last - first))
-            }
-            // The same range of a file that is longer, or of one that ends here.
-            _ if self.rng.random_bool(0.5) || first == last => {
-                let total = size + self.rng.random_range(1..9_000);
-                self.partial(asked, &format!("bytes {first}-{last}/{total}"))
-            }
-            _ => {
-                let end = self.rng.random_range(first + 1..=last);
-                self.partial(first..end, &format!("bytes {first}-{}/{end}", end - 1))
-            }
-        }
-    }
-
-    fn odd_range(&mut self, lie: Lie) -> Reply {
-        let size = self.data().len();
-        let asked = self.range();
-        match (lie, asked) {
-            (Lie::StarTotal, Some(r)) => {
-                let r = if self.rng.random_bool(0.5) { r.start..r.start + r.len().div_ceil(2) } else { r };
-                self.partial(r.clone(), &format!("bytes {}-{}/*", r.start, r.end - 1))
-            }
-            (Lie::Multipart, Some(r)) => {
-                let mut body =
-                    format!("--X\r\nContent-Range: bytes {}-{}/{size}\r\n\r\n", r.start, r.end - 1).into_bytes();
-                body.extend_from_slice(&self.data()[r.clone()]);
-                body.extend_from_slice(b"\r\n--X--\r\n");
-                let (n, body) = (body.len(), Arc::new(body));
-                let reply = self.partial(r.clone(), &format!("bytes {}-{}/{size}", r.start, r.end - 1));
-                reply.instead("Content-Type", Some("multipart/byteranges; boundary=X")).body(&body, 0..n)
-            }
-            (Lie::Unasked206, None) => self.partial(0..size, &format!("bytes 0-{}/{size}", size - 1)),
-            (Lie::PartOf200, Some(r)) if r.start > 0 => {
-                let label = format!("bytes {}-{}/{size}", r.start, r.end - 1);
-                self.partial(r, &label).with_status(200)
-            }
-            _ => self.right(),
         }
     }
 

@@ -11,6 +11,7 @@
 //! - **A digest is known.** Then every lie is told, and one answer in ten is honest.
 
 mod lies;
+mod ranges;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
