@@ -150,7 +150,7 @@ impl Life {
             running.signal(Signal::KILL);
         }
         let ran = running.end();
-        let said = ran.stderr.lines().filter(|l| !l.starts_with("to continue")).next_back().unwrap_or_default();
+        let said = ran.stderr.lines().rfind(|l| !l.starts_with("to continue")).unwrap_or_default();
         self.liar.note(format!("--- run {} ended: {}: {said}", self.runs, ran.status));
         self.last = ran.to_string();
         self.judge(&ran, dies.is_some());

@@ -124,7 +124,7 @@ impl Turn<'_> {
         if self.asked.target == "/page" {
             return ("a page".to_owned(), Reply::page(200, PAGE));
         }
-        let honest = if plan.proof == Proof::Digest { 0.1 } else { 0.3 };
+        let honest = if plan.proof == Proof::Digest { 0.1 } else { 0.2 };
         if self.rng.random_bool(honest) {
             let reply = self.served().reply(self.asked);
             return if plan.proof == Proof::Digest { ("right".to_owned(), reply) } else { self.ended("right", reply) };
@@ -341,22 +341,24 @@ impl Turn<'_> {
         if reply.ends_by_closing() || n == 0 {
             return (what.to_owned(), reply);
         }
-        match self.rng.random_range(0..100) {
-            0..50 => (what.to_owned(), reply),
-            50..68 => {
+        if !self.rng.random_bool(f64::from(self.liar.plan.rough) / 100.0) {
+            return (what.to_owned(), reply);
+        }
+        match self.rng.random_range(0..10) {
+            0..4 => {
                 let at = self.cut_at(n);
                 (format!("{what}, cut at {at} of {n}"), reply.cut(at, End::Close))
             }
-            68..82 => {
+            4..7 => {
                 let at = self.cut_at(n);
                 (format!("{what}, reset at {at} of {n}"), reply.cut(at, End::Reset))
             }
-            82..86 => {
+            7 => {
                 let at = self.cut_at(n);
                 (format!("{what}, hanging at {at} of {n}"), reply.cut(at, End::Hang))
             }
-            86..94 => (format!("{what}, in drops"), reply.pace(n.div_ceil(40), ms(2))),
-            94..97 => (format!("{what}, closed"), reply.then(End::Close)),
+            8 => (format!("{what}, in drops"), reply.pace(n.div_ceil(40), ms(2))),
+            _ if self.rng.random_bool(0.5) => (format!("{what}, closed"), reply.then(End::Close)),
             _ => (format!("{what}, late"), reply.late(ms(30))),
         }
     }
