@@ -124,13 +124,15 @@ impl Turn<'_> {
         if self.asked.target == "/page" {
             return ("a page".to_owned(), Reply::page(200, PAGE));
         }
-        let honest = if plan.proof == Proof::Digest { 0.1 } else { 0.2 };
-        if self.rng.random_bool(honest) {
-            let reply = self.served().reply(self.asked);
-            return if plan.proof == Proof::Digest { ("right".to_owned(), reply) } else { self.ended("right", reply) };
-        }
-        if self.rng.random_bool(0.2) {
+        let under_a_digest = plan.proof == Proof::Digest;
+        let honest = self.rng.random_bool(if under_a_digest { 0.1 } else { 0.35 });
+        let drifts = self.rng.random_bool(if plan.tags == Tags::TrueOfNear { 0.5 } else { 0.2 });
+        if drifts && !(honest && under_a_digest) {
             self.version = self.rng.random_range(0..plan.versions.len());
+        }
+        if honest {
+            let reply = self.right();
+            return if under_a_digest { ("right".to_owned(), reply) } else { self.ended("right", reply) };
         }
         let lie = self.lie();
         let reply = self.told(lie);
@@ -169,7 +171,7 @@ impl Turn<'_> {
             Tags::Dates if self.version > 0 => served.no_etag().modified(MODIFIED_LATER),
             Tags::Dates | Tags::SameDate => served.no_etag().modified(MODIFIED),
         };
-        if self.rng.random_bool(0.4) { served.blind() } else { served }
+        if self.rng.random_bool(0.5) { served.blind() } else { served }
     }
 
     /// The range that is asked for, and is there.
@@ -340,6 +342,11 @@ impl Turn<'_> {
         let n = reply.len();
         if reply.ends_by_closing() || n == 0 {
             return (what.to_owned(), reply);
+        }
+        // What is not cut early on is over before anything can be joined wrongly.
+        if self.asked.from() == 0 && self.asked.n < 4 && n > 80_000 && self.rng.random_bool(0.8) {
+            let at = self.rng.random_range(70_000..n);
+            return (format!("{what}, cut at {at} of {n}"), reply.cut(at, End::Close));
         }
         if !self.rng.random_bool(f64::from(self.liar.plan.rough) / 100.0) {
             return (what.to_owned(), reply);
