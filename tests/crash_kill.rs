@@ -22,6 +22,8 @@ const SIGABRT: i32 = 6;
 /// What happens to one download before the command is given for the last time.
 struct Story {
     data: Arc<Vec<u8>>,
+    /// Another version that was finished before.
+    old: Option<Arc<Vec<u8>>>,
     /// How many bytes an undisturbed first session brings; all where `None`.
     first: Option<usize>,
     /// The killed session is cut after so many bytes.
@@ -64,6 +66,11 @@ impl Story {
     fn killed_at(&self, moment: &str) -> (Killed, Option<String>) {
         let (world, served) = (World::new(), Served::new(&self.data));
         let rig = Rig::start(|_| support::Reply::status(503));
+        if let Some(old) = &self.old {
+            let old = Served::new(old).etag("\"old\"");
+            rig.now(move |asked| old.reply(asked));
+            world.download(&rig.url("/f")).run().exits(0);
+        }
         if let Some(first) = self.first {
             let served = served.clone();
             rig.now(move |asked| served.reply(asked).cut(first, End::Close));
@@ -81,9 +88,18 @@ impl Story {
         let was_killed = ran.status.signal() == Some(SIGABRT);
         assert!(was_killed || ran.status.code().is_some(), "{moment}: {ran}");
         rig.now(move |asked| served.reply(asked));
-        let again = self.command(&world, &rig).run();
-        let trouble =
-            self.trouble(&world, &again).map(|what| format!("killed at {moment} of\n{}\n{what}\n{again}", tail(trace)));
+        let at_rest = || {
+            let before = rig.sent();
+            let ran = self.command(&world, &rig).run();
+            let fetched = rig.sent() - before > 2_000;
+            let unrest = (fetched || !ran.succeeded()).then(|| format!("not at rest: fetched {fetched}\n{ran}"));
+            (ran, unrest)
+        };
+        let done = self.is_done(&world);
+        let (again, unrest) = at_rest();
+        let trouble = self.trouble(&world, &again).map(|what| format!("{what}\n{again}"));
+        let trouble = trouble.or(unrest.filter(|_| done)).or_else(|| at_rest().1);
+        let trouble = trouble.map(|what| format!("killed at {moment} of\n{}\n{what}", tail(trace)));
         (if was_killed { Killed::Yes } else { Killed::No }, trouble)
     }
 
@@ -93,6 +109,13 @@ impl Story {
             Some(algorithm) => command.args(&["--checksum", &digest(algorithm, &self.data)]),
             None => command,
         }
+    }
+
+    /// The file is there, and the state knows, of this version.
+    fn is_done(&self, world: &World) -> bool {
+        let there = std::fs::read(&world.out).ok().as_deref() == Some(&self.data[..]);
+        let known = |t: &serde_json::Value| t["status"] == "done" && t["nbytes"] == self.data.len();
+        there && world.list(&["--all"]).iter().any(known)
     }
 
     /// What is not as it must be after the last run.
@@ -133,27 +156,35 @@ fn tail(path: &str) -> String {
 #[test]
 fn in_a_first_session_that_is_cut() {
     let data = noise(1, 2 * MB + 77);
-    Story { data, first: None, cut: Some(MB + MB / 2), digest: None }.at_every_effect();
+    Story { data, old: None, first: None, cut: Some(MB + MB / 2), digest: None }.at_every_effect();
 }
 
 #[test]
 fn in_a_session_that_resumes_and_finishes() {
     let data = noise(2, 2 * MB + 77);
-    Story { data, first: Some(MB + MB / 2), cut: None, digest: None }.at_every_effect();
+    Story { data, old: None, first: Some(MB + MB / 2), cut: None, digest: None }.at_every_effect();
 }
 
 #[test]
 fn in_a_session_that_resumes_and_is_verified() {
     let data = noise(3, MB + 77);
-    Story { data, first: Some(MB / 2), cut: None, digest: Some("sha-256") }.at_every_effect();
+    Story { data, old: None, first: Some(MB / 2), cut: None, digest: Some("sha-256") }.at_every_effect();
 }
 
 #[test]
 fn in_a_small_download() {
-    Story { data: noise(4, 20_000), first: None, cut: None, digest: None }.at_every_effect();
+    Story { data: noise(4, 20_000), old: None, first: None, cut: None, digest: None }.at_every_effect();
 }
 
 #[test]
 fn in_a_small_download_that_is_verified() {
-    Story { data: noise(5, 20_000), first: None, cut: None, digest: Some("md5") }.at_every_effect();
+    Story { data: noise(5, 20_000), old: None, first: None, cut: None, digest: Some("md5") }.at_every_effect();
+}
+
+#[test]
+fn in_a_download_that_takes_a_finished_ones_place() {
+    for (first, digest) in [(None, None), (Some(100_000), None), (Some(100_000), Some("sha-1"))] {
+        let (data, old) = (noise(6, 200_000), Some(noise(7, 150_000)));
+        Story { data, old, first, cut: None, digest }.at_every_effect();
+    }
 }

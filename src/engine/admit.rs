@@ -96,8 +96,11 @@ pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Re
 
 /// We wrote the file, and nothing that the record knows would tell.
 fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
-    let inode = known.and_then(|record| record.dossier.part.inode);
-    part::is_witnessed(path) && inode != path.symlink_metadata().ok().map(|meta| meta.ino())
+    let inode = path.symlink_metadata().ok().map(|meta| meta.ino());
+    let told = known.is_some_and(|record| {
+        record.dossier.part.inode == inode || record.finished.as_ref().map(|finished| finished.inode) == inode
+    });
+    part::is_witnessed(path) && !told
 }
 
 /// A file and a record of it: is the file the one that we wrote?
@@ -120,6 +123,10 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
 /// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides. One
 /// of another size than expected is fetched again.
 fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {
+    if !stands(&record) {
+        // What the record calls finished is the file that this one took the place of.
+        record.finished = None;
+    }
     let covered = record.finished.as_ref().is_some_and(|f| f.evidence == Evidence::Digest);
     if !job.digests.is_empty() {
         let known = covered && job.digests.iter().all(|d| record.digests.contains(d));
@@ -192,13 +199,15 @@ pub(super) fn stands(record: &Record) -> bool {
     meta.zip(record.finished.as_ref()).is_some_and(|(meta, finished)| meta.is_file() && is_as_left(finished, &meta))
 }
 
-/// A finished record begun again: nothing held, nothing counted; what the file was when we left it stays known.
+/// A finished record begun again: nothing held, nothing counted, no mirror refused; what the file was when we left it
+/// stays known.
 pub(super) fn reborn(mut record: Record) -> Record {
     // Mirrors that a server named are those of the file as it was.
     record.mirrors.retain(|mirror| mirror.named_with.is_none());
     record.dossier = Dossier { part: record.dossier.part.facts(), ..Dossier::default() };
     record.history.clear();
     record.begin_new_life();
+    record.mirrors.iter_mut().for_each(|mirror| mirror.contributed = false);
     record
 }
 

@@ -151,6 +151,10 @@ impl FileXfer {
         if open.head.length().is_none()
             && let Some(failure) = self.doubt_of_length(at.as_length(), &open.head, open.sameness)
         {
+            if self.place == Place::Rival && self.plan.digest == LastWord::Digest {
+                self.doubt = Some(failure);
+                return self.finish_at(at);
+            }
             if self.place == Place::Rival {
                 self.dossier.rival = None;
                 self.place = Place::Part;
@@ -159,6 +163,10 @@ impl FileXfer {
             return self.fail(failure);
         }
         if at < open.receive.compare_until {
+            // Equal as far as it goes, and in doubt: cutting what is held would be the dearer mistake.
+            if let Some(failure) = self.doubt.take() {
+                return self.fail(failure);
+            }
             if self.is_odd(&open.origin) {
                 return self.fail(Failure::OddMirror { at });
             }
@@ -167,9 +175,11 @@ impl FileXfer {
             self.draft_mut().held = at.as_length();
             self.joined_whole(open);
         }
-        if told || self.draft().total.is_some() {
-            self.draft_mut().total = Some(at.as_length());
-        }
+        if told || self.draft().total.is_some() { self.finish_at(at) } else { self.finish() }
+    }
+
+    fn finish_at(&mut self, at: Offset) -> Step {
+        self.draft_mut().total = Some(at.as_length());
         self.finish()
     }
 

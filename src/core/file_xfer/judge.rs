@@ -41,7 +41,11 @@ impl FileXfer {
         if self.part_digest_lied(sameness, &head, &origin) {
             return self.ask_for_the_rest();
         }
-        if let Some(failure) = head.length().and_then(|told| self.doubt_of_length(told, &head, sameness)) {
+        // A length that was told once, truly or not, may not outweigh a digest: that judges what comes.
+        self.doubt = head.length().and_then(|told| self.doubt_of_length(told, &head, sameness));
+        if self.plan.digest == LastWord::Joints
+            && let Some(failure) = self.doubt.take()
+        {
             return self.fail(failure);
         }
         if self.asking.range.is_some() && self.ask_otherwise(sameness, &origin) {

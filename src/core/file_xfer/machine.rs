@@ -37,6 +37,8 @@ pub struct FileXfer {
     pub(super) probed: bool,
     /// The file's length as a 416 of this session told it: a 200 of that length is no surprise.
     pub(super) told_by_416: Option<Length>,
+    /// Why the open answer would be refused if no digest were known to judge it.
+    pub(super) doubt: Option<Failure>,
     /// A plain request has been fallen back to in this session.
     pub(super) plain: bool,
     /// A part of the file came with another digest of the whole than is known.
@@ -81,6 +83,7 @@ impl FileXfer {
             switched: false,
             probed: false,
             told_by_416: None,
+            doubt: None,
             plain: false,
             contradicted: false,
             named: None,
@@ -117,9 +120,10 @@ impl FileXfer {
         self.open.as_ref().map(|o| &o.head)
     }
 
-    /// The whole file's length, as far as the draft at hand or the open answer tells it.
+    /// The whole file's length, as far as the open answer or the draft at hand tells it. The answer comes first: what an
+    /// earlier one told may be more than any disk holds.
     pub fn total(&self) -> Option<Length> {
-        self.draft().total.or(self.open.as_ref().and_then(|o| o.total))
+        self.open.as_ref().and_then(|o| o.total).or(self.draft().total)
     }
 
     /// Last-Modified of the draft at hand, as its last origin told it.
@@ -139,6 +143,7 @@ impl FileXfer {
                 self.dossier.rival = None;
                 self.place = Place::Part;
                 self.ops.push(FileOp::DropRival);
+                let failure = self.doubt.take().unwrap_or(failure);
                 self.fail(failure)
             }
         }

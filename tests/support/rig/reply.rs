@@ -165,6 +165,27 @@ impl Reply {
         self
     }
 
+    /// The same under another status.
+    pub(crate) fn with_status(mut self, status: u16) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// How long the body is before it is cut.
+    pub(crate) fn len(&self) -> usize {
+        self.part.len()
+    }
+
+    /// The body before it is cut.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.data[self.part.clone()]
+    }
+
+    /// The connection ends with it, as things stand.
+    pub(crate) fn ends_by_closing(&self) -> bool {
+        self.end != End::Keep
+    }
+
     /// Sends it; `over` tells that the rig stops.
     pub(super) fn play(&self, stream: &mut TcpStream, sent: &AtomicU64, over: &dyn Fn() -> bool) -> io::Result<End> {
         let mut wire = Wire { stream, sent, over };

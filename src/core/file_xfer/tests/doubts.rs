@@ -1,7 +1,7 @@
 //! Answers that say they are the file, and are not.
 
 use super::super::*;
-use super::sim::{Ended, HONEST, KIB, Reply, Ways, World, bytes, head, serve, strong};
+use super::sim::{Ended, HONEST, KIB, Reply, Ways, World, bytes, head, serve, strong, weak};
 use crate::core::failure::{BadAnswer, Failure};
 use crate::core::validator::Validators;
 
@@ -105,4 +105,37 @@ fn equal_blocks_of_one_byte_prove_nothing() {
     w.weight = Weight::Constant;
     let end = w.session("http://a/f", &mut |ask| serve(&zeros, &Validators::default(), &HONEST, ask));
     assert_eq!(end, Ended::Finished(zeros, Evidence::Length));
+}
+
+#[test]
+fn a_digest_outweighs_a_length_that_was_told_once() {
+    let data = bytes(400 * KIB, 39);
+    for validators in [strong("a"), Validators::default(), weak("w")] {
+        // The head of a file of an exabyte, and nothing of it; or a part of something else that is as large.
+        for junk in [0, 100 * KIB] {
+            let mut w = World::new();
+            w.digest = LastWord::Digest;
+            let body = bytes(junk, 40);
+            w.session("http://a/f", &mut |_| Reply {
+                head: head(200, validators.clone(), 1 << 60),
+                body: body.clone(),
+                cut: true,
+            });
+            let end = w.session("http://a/f", &mut |ask| serve(&data, &validators, &HONEST, ask));
+            let Ended::Finished(got, _) = end else { panic!("{end:?}") };
+            assert!(got == data);
+        }
+    }
+}
+
+#[test]
+fn a_page_that_the_digest_refuses_is_still_called_what_it_is_and_costs_nothing() {
+    let data = bytes(400 * KIB, 41);
+    let mut w = half(&data, &strong("a"));
+    (w.digest, w.rival_is) = (LastWord::Digest, Err(Failure::WrongVersion { algorithm: "sha-256" }));
+    for page in [&b"maintenance"[..], &data[..100 << 10]] {
+        let end = w.session("http://a/f", &mut |_| whole(page, Validators::default()));
+        assert!(matches!(end, Ended::Failed(Failure::BadAnswer(BadAnswer::Shrunk { .. }))), "{end:?}");
+        assert_eq!(w.files.part.len() as u64, 200 * KIB);
+    }
 }
