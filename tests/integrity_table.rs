@@ -1,6 +1,4 @@
 //! The table of faults (`docs/integrity.md`): every kind has a row, every row a test, and every test is there.
-//!
-//! Tests of segments wait in `bank_segments.rs.later`; a row may call one of them pending as long as that file exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,8 +6,6 @@ use std::path::{Path, PathBuf};
 
 /// The kinds are H1 to this.
 const KINDS: u32 = 53;
-/// Tests that wait for what they test.
-const LATER: &str = "bank_segments.rs.later";
 
 #[test]
 fn every_kind_has_a_test_that_exists() {
@@ -22,20 +18,17 @@ fn every_kind_has_a_test_that_exists() {
 fn planted_mistakes_are_found() {
     let there = |file: &str| match file {
         "a.rs" => Some("#[test]\nfn one() {}\nfn helper() {}\n".to_owned()),
-        LATER => Some("#[test]\nfn two() {}\n".to_owned()),
+        "c.rs" => Some("#[test]\nfn two() {}\n".to_owned()),
         _ => None,
     };
     let row = |n: u32, tests: &str| format!("| H{n} | a | b | c | {tests} |\n");
     let all = |odd: &str| (1..=KINDS).map(|n| row(n, if n == 7 { odd } else { "`a::one`" })).collect::<String>();
-    for good in ["`a::one`", "pending `bank_segments::two`", "`a::one`, pending `bank_segments::two`"] {
+    for good in ["`a::one`", "`c::two`", "`a::one`, `c::two`"] {
         assert!(faults(&all(good), &there).is_empty(), "{good}: {:?}", faults(&all(good), &there));
     }
-    for bad in ["", "a::one", "`a::helper`", "`a::on`", "`b::one`", "pending `bank_segments::one`", "pending `a::one`"]
-    {
+    for bad in ["", "a::one", "`a::helper`", "`a::on`", "`b::one`", "`c::one`", "`a::one`, `c::one`"] {
         assert_eq!(faults(&all(bad), &there).len(), 1, "{bad}");
     }
-    let without = |file: &str| there(file).filter(|_| file != LATER);
-    assert_eq!(faults(&all("pending `bank_segments::two`"), &without).len(), 1);
     assert_eq!(
         faults(&all("`a::one`").replace("| H7 |", "| H8 |"), &there).len(),
         2,
@@ -75,11 +68,10 @@ fn missing(cell: &str, text_of: &dyn Fn(&str) -> Option<String>) -> Option<Strin
         return Some("no test".to_owned());
     }
     named.into_iter().find_map(|name| {
-        let (pending, quoted) = name.strip_prefix("pending ").map_or((false, name), |rest| (true, rest));
-        let Some((file, test)) = quoted.trim_matches('`').split_once("::") else {
+        let Some((file, test)) = name.trim_matches('`').split_once("::") else {
             return Some(format!("{name} is no test"));
         };
-        let path = if pending { format!("{file}.rs.later") } else { format!("{file}.rs") };
+        let path = format!("{file}.rs");
         let there = text_of(&path).is_some_and(|text| has_test(&text, test));
         (!there).then(|| format!("{name} is not in tests/{path}"))
     })

@@ -39,12 +39,9 @@ impl Checks {
     }
 
     /// The pieces that a run of new bytes touches.
-    fn touched(&self, run: ByteRange) -> std::ops::RangeInclusive<usize> {
+    fn touched(&self, run: ByteRange) -> std::ops::Range<usize> {
         let (first, last) = (self.pieces.of(run.start), self.pieces.of(run.end.back(Length(1))));
-        match (first, last) {
-            (Some(first), Some(last)) => first..=last,
-            _ => 1..=0,
-        }
+        first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
     }
 }
 

@@ -217,7 +217,7 @@ fn every_lane_has_connections_of_its_own() {
     });
     let shared = client();
     let lanes = crate::io::lane::Lanes::new(2.try_into().unwrap(), move || shared.with_own_pool());
-    let open = std::sync::Arc::new(tokio::sync::Notify::new());
+    let open = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
     let fetch = |path: &str| {
         let (tell, told) = std::sync::mpsc::channel();
         let (at, open) = (server.at(path), std::sync::Arc::clone(&open));
@@ -227,15 +227,14 @@ fn every_lane_has_connections_of_its_own() {
             read(answer.body).await;
             tell.send(connection).unwrap();
             // The lane stays busy, so that the next task goes to the other one.
-            open.notified().await;
+            open.acquire().await.unwrap().forget();
         });
         (told.recv_timeout(Duration::from_secs(20)).unwrap(), task.unwrap())
     };
     let (first, one) = fetch("/1");
     let (second, two) = fetch("/2");
     assert_eq!([first, second], [Connection::Fresh; 2], "the idle connection of one lane is not the other's");
-    open.notify_one();
-    open.notify_one();
+    open.add_permits(2);
     assert_eq!([one.wait(), two.wait()], [crate::io::lane::TaskEnd::Done, crate::io::lane::TaskEnd::Done]);
     assert_eq!(fetch("/3").0, Connection::Reused);
 }
