@@ -256,13 +256,18 @@ fn offsets_beyond_four_gib() {
             Some(_) => Reply::status(206).header("Content-Range", &range),
             None => Reply::status(200),
         };
-        reply.header("ETag", "\"huge\"").header("Content-Length", &length).body(&piece, 0..MB).then(End::Close)
+        // The first megabyte is true, so that connections can prove what they have; what lies far out is cut.
+        let near = (first as usize) < MB;
+        let part = if near { first as usize..MB.min(end as usize) } else { 0..MB };
+        reply.header("ETag", "\"huge\"").header("Content-Length", &length).body(&piece, part).then(End::Close)
     });
     for connections in ["1", "4"] {
+        let w = World::new();
         let ran = over(&w, &rig, connections).arg("--once").run();
         ran.exits(4);
         assert_eq!(w.list(&[])[0]["nbytes"].as_f64(), Some(HUGE as f64));
-        assert!(!ran.stderr.contains(" -"), "a negative number: {ran}");
+        let negative = ran.stderr.split(" -").skip(1).any(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        assert!(!negative, "a negative number: {ran}");
     }
     let asked = rig.asked();
     assert!(asked.iter().all(|a| (a.from() as u64) < HUGE), "asked beyond the end");

@@ -1,8 +1,9 @@
 //! Link: one connection among several of one download, as a machine. It fetches one range of the version that the
 //! session has begun, and never another one.
 //!
-//! Before bytes of an origin count, the origin must have shown that it has the same version (design 3.6): by a strong
-//! validator that it gave for this version before, or by a block held that it returns, byte for byte. What a link cannot
+//! Before bytes of an answer count, its origin must have shown that it has the same version (design 3.3 and 3.6): by the
+//! bytes that lie right before the range, or by a block held elsewhere, byte for byte. Where a digest has the last word, a
+//! strong validator that the origin gave for this version before is enough. What a link cannot
 //! settle (another version, broken ranges) ends it; what that means for the whole is for others to judge.
 
 #[cfg(test)]
@@ -15,7 +16,7 @@ use crate::core::file_xfer::head::is_html_type;
 use crate::core::file_xfer::machine::validators_of;
 use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Wanted};
 use crate::core::printable::printable;
-use crate::core::range::{ByteRange, ContentRange, Offset};
+use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::{Sameness, Validators};
@@ -33,7 +34,9 @@ pub struct LinkPlan {
     pub range: ByteRange,
     /// By a range, or by reading the whole through: then every byte held is compared as it comes.
     pub reach: Reach,
-    /// A block held that can prove something, where there is one yet.
+    /// So many bytes right before the range are held: they are asked for too, and compared before anything is written.
+    pub overlap: Length,
+    /// A block held elsewhere that is asked for and compared first.
     pub proof: Option<ByteRange>,
     /// The version: its length is known.
     pub version: Draft,
@@ -43,6 +46,16 @@ pub struct LinkPlan {
     pub digest: LastWord,
     /// May a cache answer?
     pub freshness: Freshness,
+}
+
+impl LinkPlan {
+    /// Is there anything by which its origin can show that it has the same version? What is read through is compared as it
+    /// comes. A strong validator alone is enough only where a digest has the last word: servers keep it over a change.
+    pub fn can_be_proven(&self) -> bool {
+        let vouched = validators_of(&self.version, &self.url.origin()).is_some_and(Validators::has_strong);
+        let comparable = self.overlap > Length::ZERO || self.proof.is_some() || self.reach == Reach::Through;
+        comparable || vouched && self.digest == LastWord::Digest
+    }
 }
 
 /// What the driver does next for a link.
@@ -112,11 +125,10 @@ impl Link {
 
     /// The first step.
     pub fn start(&mut self) -> LinkStep {
-        let vouched = validators_of(&self.plan.version, &self.plan.url.origin()).is_some_and(Validators::has_strong);
-        match self.plan.proof {
+        match self.plan.proof.take() {
             _ if self.plan.reach == Reach::Through => self.ask_plainly(),
-            Some(block) if !vouched => self.ask(Purpose::Probe, block),
-            _ => self.ask(Purpose::Body, self.plan.range),
+            Some(block) => self.ask(Purpose::Probe, block),
+            None => self.ask_for_the_range(),
         }
     }
 
@@ -126,7 +138,7 @@ impl Link {
             LinkEvent::Answer(head) => self.answered(&head),
             LinkEvent::Equal => {
                 self.proven = self.open.take();
-                self.ask(Purpose::Body, self.plan.range)
+                self.ask_for_the_range()
             }
             LinkEvent::Differs(at) => self.differs(at),
         }
@@ -140,6 +152,11 @@ impl Link {
     /// What it learned of the ways of origins.
     pub fn notes(&self) -> &[OriginNotes] {
         &self.plan.notes
+    }
+
+    fn ask_for_the_range(&mut self) -> LinkStep {
+        let from = self.plan.range.start.back(self.plan.overlap);
+        self.ask(Purpose::Body, ByteRange::new(from, self.plan.range.end))
     }
 
     fn ask(&mut self, purpose: Purpose, range: ByteRange) -> LinkStep {
@@ -219,7 +236,7 @@ impl Link {
         self.open = Some((origin.clone(), head.validators.clone()));
         let joint = match sameness {
             Sameness::Same => Joints::Validator,
-            _ if self.plan.proof.is_some() => Joints::Overlap,
+            _ if self.plan.version.held > Length::ZERO => Joints::Overlap,
             _ => Joints::Length,
         };
         LinkStep::Take { at: Offset::ZERO, end: self.plan.range.end, joint }
@@ -272,10 +289,11 @@ impl Link {
     fn take(&mut self, range: ByteRange, sameness: Sameness, head: &AnswerHead, origin: &Origin) -> LinkStep {
         let joint = if sameness == Sameness::Same {
             Joints::Validator
-        } else if self.is_proven(origin, head) {
+        } else if self.plan.overlap > Length::ZERO || self.is_proven(origin, head) {
             Joints::Overlap
         } else {
-            return self.prove_first();
+            // Redirected elsewhere each time, or nothing to compare with.
+            return LinkStep::bad(BadAnswer::Unproven);
         };
         self.note(origin, |notes| notes.ranges = Ranges::Work);
         LinkStep::Take { at: range.start, end: range.end.min(self.plan.range.end), joint }
@@ -285,14 +303,6 @@ impl Link {
     fn is_proven(&self, origin: &Origin, head: &AnswerHead) -> bool {
         let Some((proven, validators)) = &self.proven else { return false };
         proven == origin && validators.compare(&head.validators) != Sameness::Different
-    }
-
-    fn prove_first(&mut self) -> LinkStep {
-        match self.plan.proof.take_if(|_| self.proven.is_none()) {
-            Some(block) => self.ask(Purpose::Probe, block),
-            // Redirected elsewhere each time, or nothing to compare with.
-            None => LinkStep::bad(BadAnswer::Unproven),
-        }
     }
 
     fn differs(&mut self, at: Offset) -> LinkStep {
@@ -314,7 +324,7 @@ impl Link {
     }
 
     /// The range that a 206 brings: one range, uncoded, honest about itself, with the first byte asked.
-    fn range_of(&self, head: &AnswerHead) -> Result<(ByteRange, Option<crate::core::range::Length>), BadAnswer> {
+    fn range_of(&self, head: &AnswerHead) -> Result<(ByteRange, Option<Length>), BadAnswer> {
         if head.is_multipart() {
             return Err(BadAnswer::Multipart);
         }

@@ -202,7 +202,8 @@ impl FileXfer {
 
     /// Asks for the rest from here on; from the very start without a range.
     pub(super) fn ask_from(&mut self, from: Offset) -> Step {
-        let range = (from > Offset::ZERO).then_some(Wanted { from, to: None });
+        let until = self.plan.until.filter(|until| self.place == Place::Part && *until > self.draft().held.as_end());
+        let range = (from > Offset::ZERO).then_some(Wanted { from, to: until });
         self.ask(Purpose::Body, range)
     }
 
@@ -232,7 +233,8 @@ impl FileXfer {
     fn hop(&mut self) -> Step {
         self.open = None;
         let origin = self.asking.url.origin();
-        if self.asking.range.is_some_and(|r| r.to.is_none()) && self.notes(&origin).ranges == Ranges::Broken {
+        let body = self.asking.purpose() == Purpose::Body;
+        if body && self.notes(&origin).ranges == Ranges::Broken {
             self.asking.range = None;
         }
         let (conditional, if_range) = self.if_range(&origin);

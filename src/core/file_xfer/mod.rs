@@ -165,6 +165,8 @@ pub struct Plan {
     pub dossier: Dossier,
     /// Where the comparison starts: at the last informative block held.
     pub proof: Proof,
+    /// Where the rest of the part file is to be asked for only up to here: others will fetch what lies behind, or it is held.
+    pub until: Option<Offset>,
     /// One random earlier block to compare first, where no strong validator speaks for the bytes held.
     pub probe: Option<ByteRange>,
     /// What that block proves.

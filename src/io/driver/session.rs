@@ -11,9 +11,9 @@ use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
-use crate::io::driver::trace;
 use crate::io::driver::vouched::{adopt_law, algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
+use crate::io::driver::{fan, trace};
 use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
 use crate::io::transport::{Answer, Body, Hop, WantDigest};
 
@@ -135,8 +135,9 @@ impl Session {
 
     /// What is read in one piece must not meet segments that are held: where links cannot go round them, they go.
     fn give_up_segments(&mut self, plan: Receive) -> Result<(), LocalFault> {
+        let appends = plan.place == Place::Part && plan.at >= plan.compare_until;
         match &mut self.store {
-            Some(store) if plan.place == Place::Part && store.segments().iter().len() > 1 => {
+            Some(store) if appends && store.segments().iter().len() > 1 => {
                 store.cut(Place::Part, store.held(Place::Part))
             }
             _ => Ok(()),
@@ -299,8 +300,9 @@ fn open_store(
 }
 
 fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Plan, LocalFault> {
-    let (mut proof, mut probe) = (Proof::default(), None);
+    let (mut proof, mut probe, mut until) = (Proof::default(), None, None);
     if let Some(store) = store {
+        until = fan::own_share(orders, store);
         (proof.part, proof.weight) = proof_start(store, Place::Part)?;
         if orders.dossier.rival.is_some() {
             (proof.rival, proof.weight) = proof_start(store, Place::Rival)?;
@@ -324,6 +326,7 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         company: orders.company,
         freshness: orders.freshness,
         revalidate: orders.revalidate.clone(),
+        until,
         stored_codings: crate::core::file_xfer::codings_of_name(&name),
         max_filesize: orders.max_filesize,
         expected: orders.expected,

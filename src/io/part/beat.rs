@@ -153,8 +153,7 @@ impl PartStore {
         if self.part.gaps == Gaps::No || !news {
             return Ok(());
         }
-        let last = *self.beat.told_at.get_or_insert(now);
-        if now.since(last) < GATHER_TIME {
+        if self.beat.told_at.is_some_and(|last| now.since(last) < GATHER_TIME) {
             return Ok(());
         }
         self.write_out(Place::Part)?;

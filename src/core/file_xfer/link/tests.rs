@@ -46,6 +46,7 @@ impl Bench {
             range: ByteRange::new(Offset(200 * KIB), Offset(300 * KIB)),
             named_by: NamedBy::User,
             reach: Reach::Ranged,
+            overlap: Length::ZERO,
             proof: Some(ByteRange::new(Offset(64 * KIB), Offset(128 * KIB))),
             version,
             notes: Vec::new(),
@@ -93,9 +94,13 @@ fn part(data: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_strong_validator_of_its_own_speaks_for_an_origin() {
+fn a_strong_validator_of_its_own_speaks_for_an_origin_where_a_digest_has_the_last_word() {
     let data = bytes(SIZE, 1);
     let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
+    bench.plan.proof = None;
+    assert!(!bench.plan.can_be_proven(), "a tag may be kept over a change");
+    bench.plan.digest = LastWord::Digest;
+    assert!(bench.plan.can_be_proven());
     let end = bench.run(&mut |ask| serve(&data, &strong("v"), &HONEST, ask));
     assert_eq!(end, Ended::Took(200 * KIB, part(&data), Joints::Validator));
     assert_eq!(bench.asks.len(), 1, "no block need be compared");
@@ -113,10 +118,23 @@ fn any_other_origin_first_returns_a_block_that_is_held() {
         assert_eq!(bench.asks[0].if_range, None, "a tag is of its own origin only");
         assert_eq!(bench.asks[1].range.map(|r| r.from), Some(Offset(200 * KIB)));
     }
-    // An origin without a strong validator proves itself each time.
-    let mut bench = Bench::new(&data, &weak("v"), "http://a/f");
-    bench.run(&mut |ask| serve(&data, &weak("v"), &HONEST, ask));
+    // The origin that began the version proves itself each time, too.
+    let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
+    let end = bench.run(&mut |ask| serve(&data, &strong("v"), &HONEST, ask));
+    assert_eq!(end, Ended::Took(200 * KIB, part(&data), Joints::Validator));
     assert_eq!(bench.asks.len(), 2);
+}
+
+#[test]
+fn bytes_right_before_the_range_are_asked_for_too_and_compared_in_the_same_answer() {
+    let data = bytes(SIZE, 12);
+    let mut bench = Bench::new(&data, &Validators::default(), "http://b/f");
+    (bench.plan.proof, bench.plan.overlap) = (None, Length(64 * KIB));
+    bench.plan.range.start = Offset(128 * KIB);
+    let end = bench.run(&mut |ask| serve(&data, &Validators::default(), &HONEST, ask));
+    let all = data[64 * KIB as usize..300 * KIB as usize].to_vec();
+    assert_eq!(end, Ended::Took(64 * KIB, all, Joints::Overlap));
+    assert_eq!(bench.asks.len(), 1);
 }
 
 #[test]
@@ -206,6 +224,7 @@ fn pages_refusals_and_nonsense_end_it() {
 fn a_server_may_begin_earlier_or_end_sooner() {
     let data = bytes(SIZE, 9);
     let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
+    bench.plan.proof = None;
     let end = bench.run(&mut |ask| {
         let wanted = ask.range.map(|r| Wanted { from: r.from.back(Length(KIB)), to: Some(r.from + Length(KIB)) });
         serve(&data, &strong("v"), &HONEST, &Ask { range: wanted, ..ask.clone() })
@@ -262,8 +281,8 @@ proptest! {
         if let Ended::Took(at, bytes, joint) = end {
             prop_assert_eq!(at, 200 * KIB);
             prop_assert_eq!(bytes, part(&theirs));
-            // A server that gives another file the very same strong tag is believed; nobody else is.
-            prop_assert!(same || joint == Joints::Validator && at_a && tags.0 == tags.1 && tags.0 < 2);
+            prop_assert!(same);
+            prop_assert!(joint == Joints::Overlap || at_a && tags.0 == tags.1 && tags.0 < 2);
         }
     }
 }

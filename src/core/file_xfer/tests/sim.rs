@@ -73,6 +73,7 @@ impl World {
                 rival: self.dossier.rival.as_ref().map(back).unwrap_or_default(),
                 weight: self.weight,
             },
+            until: None,
             probe: None,
             probe_weight: Weight::Constant,
             digest: self.digest,

@@ -50,25 +50,25 @@ impl Fan<'_> {
         };
         let version = self.session.machine.version().clone();
         let vouched = version.validators.iter().any(|(origin, v)| *origin == url.origin() && v.has_strong());
-        let proof = if vouched { None } else { self.proof()? };
-        let digest = self.digest();
-        // What is read through is compared as it comes.
-        if !vouched && proof.is_none() && reach == Reach::Ranged {
-            self.unproven.push(opening);
-            return Ok(());
-        }
-        let machine = Link::new(LinkPlan {
+        let overlap = self.overlap(range.start)?;
+        let plan = LinkPlan {
             url,
             first_origin: self.session.orders.first_origin.clone(),
             named_by,
             range,
             reach,
-            proof,
+            overlap,
+            proof: if overlap > Length::ZERO { None } else { self.proof(vouched)? },
             version,
             notes: self.session.machine.dossier().origins.clone(),
-            digest,
+            digest: self.digest(),
             freshness: self.session.orders.freshness,
-        });
+        };
+        if !plan.can_be_proven() {
+            self.unproven.push(opening);
+            return Ok(());
+        }
+        let machine = Link::new(plan);
         let line = self.line(link, seat, Some(machine), range, None);
         self.lines.insert(link, line);
         let step = self.lines.get_mut(&link).and_then(|line| line.machine.as_mut()).map(Link::start);
@@ -77,7 +77,7 @@ impl Fan<'_> {
 
     /// Those that waited for a first block: is there one now?
     pub(super) fn open_unproven(&mut self) -> Result<(), LocalFault> {
-        if self.unproven.is_empty() || self.proof()?.is_none() {
+        if self.unproven.is_empty() || self.proof(true)?.is_none() {
             return Ok(());
         }
         for opening in std::mem::take(&mut self.unproven) {
@@ -86,9 +86,19 @@ impl Fan<'_> {
         Ok(())
     }
 
-    /// A block held that can prove something, drawn anew each time. Where a digest decides in the end, any will do.
-    fn proof(&mut self) -> Result<Option<ByteRange>, LocalFault> {
-        let digest = self.digest();
+    /// How many bytes right before a range are held, where they can prove something.
+    fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
+        let before = Offset(start.0.saturating_sub(1));
+        let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end && run.end == start);
+        let (Some(run), Some(store)) = (run, &mut self.session.store) else { return Ok(Length::ZERO) };
+        let block = ByteRange::new(start.back(OVERLAP).max(run.start), start);
+        Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
+    }
+
+    /// A block held that can prove something, drawn anew each time. Where something else vouches for the origin too, or a
+    /// digest decides in the end, any will do.
+    fn proof(&mut self, vouched: bool) -> Result<Option<ByteRange>, LocalFault> {
+        let any_will_do = vouched || self.digest() == LastWord::Digest;
         let Some(store) = &mut self.session.store else { return Ok(None) };
         let held = store.held(Place::Part).as_end();
         if held < self.proofless.as_end() + OVERLAP {
@@ -103,7 +113,7 @@ impl Fan<'_> {
         if block.is_none() {
             self.proofless = held.as_length() + PROOFLESS_STEP;
         }
-        Ok(block.or_else(|| (digest == LastWord::Digest).then(|| ByteRange::new(held.back(OVERLAP), held))))
+        Ok(block.or_else(|| any_will_do.then(|| ByteRange::new(held.back(OVERLAP), held))))
     }
 
     fn digest(&self) -> LastWord {

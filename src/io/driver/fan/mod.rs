@@ -19,12 +19,12 @@ use tokio::task::JoinSet;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::{BesideEnd, Receive, Split, Step};
 use crate::core::machine::{Cx, Machine};
-use crate::core::range::{ByteRange, Length};
+use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Action, Ending, Event, LinkId, Reach, Rules, Segments};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::MirrorUrl;
 use crate::io::driver::session::Session;
-use crate::io::driver::{Beside, Tell};
+use crate::io::driver::{Beside, Orders, Tell};
 use crate::io::part::PartStore;
 use checks::Checks;
 use line::Line;
@@ -247,6 +247,17 @@ impl<'a> Fan<'a> {
             }
         }
     }
+}
+
+/// Up to where the session's own request asks, where links are going to fetch what lies behind: to what is held there, or
+/// its share.
+pub(super) fn own_share(orders: &Orders, store: &PartStore) -> Option<Offset> {
+    let total = orders.dossier.part.total.filter(|_| orders.dossier.rival.is_none())?;
+    let gap = store.segments().first_gap(total)?;
+    let links = u64::try_from(orders.fan.connections.max(1)).unwrap_or(u64::MAX);
+    let share = Length(gap.length().0.div_ceil(links).max(orders.fan.least.0));
+    let end = gap.end.min(gap.start + share);
+    (end < total.as_end()).then_some(end)
 }
 
 /// The reach of the session's own answer: where its origin is known to ignore ranges, it can only be read through.

@@ -59,10 +59,11 @@ impl Fan<'_> {
     fn take(&mut self, link: LinkId, end: Offset, mut chunk: Bytes) -> Result<(), LocalFault> {
         let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
         let end = end.min(line.range.end);
-        // What lies before the range was not asked for; it is another's.
-        let before = chunk.len().min(room(line.at, line.range.start));
-        let _ = chunk.split_to(before);
-        line.at = line.at + Length(before as u64);
+        let before = chunk.split_to(chunk.len().min(room(line.at, line.range.start)));
+        if !before.is_empty() && !self.compare_before(link, &before)? {
+            return Ok(());
+        }
+        let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
         chunk.truncate(room(line.at, end));
         while !chunk.is_empty() {
             chunk = match self.take_part(link, chunk)? {
@@ -77,6 +78,24 @@ impl Fan<'_> {
             Some(line) if line.at >= end.min(line.range.end) => self.over(link, Ending::Served),
             _ => Ok(()),
         }
+    }
+
+    /// What lies before the range is compared where it is held, and left where it is not: it is another link's. False where
+    /// it differs: then the link has ended.
+    fn compare_before(&mut self, link: LinkId, bytes: &[u8]) -> Result<bool, LocalFault> {
+        let Some(at) = self.lines.get(&link).map(|line| line.at) else { return Ok(false) };
+        let (mut position, mut rest) = (at, bytes);
+        while !rest.is_empty() {
+            let (n, held) = self.run_at(ByteRange::new(position, position + Length(rest.len() as u64)));
+            let Some(store) = &mut self.session.store else { return Ok(false) };
+            if held && let Compare::Differs { at } = store.compare(Place::Part, position, &rest[..n])? {
+                self.drive(link, LinkEvent::Differs(at))?;
+                return Ok(false);
+            }
+            (position, rest) = (position + Length(n as u64), &rest[n..]);
+        }
+        self.step_on(link, Length(bytes.len() as u64));
+        Ok(true)
     }
 
     /// The first bytes of a chunk, as far as all are held or none is; what is left, unless the link has ended.
