@@ -11,6 +11,8 @@ use crate::core::file_xfer::dossier::Draft;
 use crate::core::file_xfer::machine::{FileXfer, Open};
 use crate::core::file_xfer::{AnswerHead, LastWord, NamedBy};
 use crate::core::links::{MAX_DUPLICATES, described_by, duplicates};
+use crate::core::metalink::{MetaFile, Metalink};
+use crate::core::name::SafeName;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::Sameness;
 
@@ -64,6 +66,48 @@ impl FileXfer {
     pub fn metalink(&self) -> Option<MirrorUrl> {
         let base = &self.asking.url;
         described_by(&self.head()?.links, base, METALINK).filter(|url| url.is_https() || !base.is_https())
+    }
+
+    /// What the metalink says that the server named: of this very file, by its size, and without a contradiction to what is
+    /// law or vouched for already. It vouches as the server does, and its mirrors count where a digest proves the file.
+    pub fn described(&mut self, metalink: &Metalink) {
+        let name = SafeName::from_url(&self.plan.url);
+        let file = match metalink.files.as_slice() {
+            [only] => Some(only),
+            several => several.iter().find(|file| file.name == name),
+        };
+        let law = self.plan.law.as_slice();
+        let draft = self.draft();
+        let fits = |file: &&MetaFile| {
+            file.size.is_some()
+                && file.size == draft.total
+                && !contradict(&file.digests, &draft.vouched)
+                && !contradict(&file.digests, law)
+        };
+        let Some(file) = file.filter(fits) else { return };
+        if self.plan.digest == LastWord::Joints {
+            let fresh = file.digests.iter().filter(|d| !draft.vouched.contains(d)).cloned().collect::<Vec<_>>();
+            self.draft_mut().vouched.extend(fresh);
+        }
+        let urls = file.urls.iter().map(|url| url.url.clone()).collect();
+        self.name_mirrors(urls);
+    }
+
+    fn name_mirrors(&mut self, urls: Vec<MirrorUrl>) {
+        let known = if self.plan.digest == LastWord::Digest { self.plan.law.as_ref() } else { self.draft().vouched() };
+        let digest = known.filter(|digest| digest.algorithm.proves()).cloned();
+        let Some(digest) = digest.filter(|_| self.plan.named_by == NamedBy::User) else { return };
+        let typed = &self.plan.url;
+        let may = |url: &MirrorUrl| {
+            (url.is_https() || !typed.is_https())
+                && (url.is_public_host() || !typed.is_public_host())
+                && *url != typed.without_credentials()
+        };
+        let mut urls: Vec<MirrorUrl> = urls.iter().map(MirrorUrl::without_credentials).filter(may).collect();
+        urls.truncate(MAX_DUPLICATES);
+        if !urls.is_empty() {
+            self.named = Some(NamedMirrors { by: typed.origin(), digest, urls });
+        }
     }
 
     /// The mirrors that were named since this was last asked.

@@ -40,6 +40,7 @@ impl Session {
         if self.store.is_none() {
             self.name_and_open()?;
         }
+        self.await_description().await;
         let evidence = match self.verify(evidence).await? {
             Ok(evidence) => evidence,
             Err(failure) => return Ok(End::Failed(failure)),

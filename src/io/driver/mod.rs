@@ -1,6 +1,7 @@
 //! Driver: runs one FileXfer on a lane. The machine says what to do next; this carries it out on the network and on the
 //! part files, and says what came of it. It decides nothing.
 
+mod described;
 mod fan;
 mod finish;
 mod receive;

@@ -11,6 +11,7 @@ use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
+use crate::io::driver::described::Description;
 use crate::io::driver::vouched::{adopt_law, algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
 use crate::io::driver::{fan, trace};
@@ -39,6 +40,7 @@ pub(super) struct Session {
     /// What was received when progress was last told.
     pub(super) told_received: Length,
     pub(super) finished: Option<Finished>,
+    pub(super) description: Description,
     /// Every piece that has a digest of its own was compared with it.
     pub(super) pieces_are_right: bool,
     /// How long bodies were read, and how much they brought.
@@ -90,6 +92,7 @@ impl Session {
             received,
             told_received,
             finished,
+            description: Description::None,
             pieces_are_right: false,
             reading,
             server_digest,
@@ -239,6 +242,7 @@ impl Session {
 
     /// Writes out what is gathered, and hands everything back.
     pub(super) fn close(mut self, end: End) -> Closed {
+        self.take_description();
         let mut end = end;
         let mut dossier = self.machine.dossier().clone();
         if let Some(store) = self.store.as_mut().filter(|_| self.finished.is_none()) {

@@ -34,12 +34,9 @@ pub(super) fn algorithms(terms: &Terms, dossier: &Dossier) -> Vec<Algorithm> {
 }
 
 impl Session {
-    /// An answer is about to be read: from now on the digest runs by which the draft will be checked. A metalink is noted
-    /// only; this is where one would be fetched.
+    /// An answer is about to be read: from now on the digest runs by which the draft will be checked.
     pub(super) fn heed_what_is_said(&mut self) {
-        if let Some(url) = self.machine.metalink() {
-            tracing::debug!(%url, "the server names a metalink; it is not fetched");
-        }
+        self.look_for_description();
         let wanted = algorithms(&self.orders.terms, self.machine.dossier());
         if let Some(store) = &mut self.store {
             store.want(&wanted);
