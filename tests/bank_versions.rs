@@ -159,3 +159,15 @@ fn a_size_without_bounds_told_once_does_not_outweigh_the_digest() {
         w.holds(&data);
     }
 }
+
+#[test]
+fn a_mirror_that_tells_of_an_exabyte_does_not_stop_the_others() {
+    let (w, data) = (World::new(), noise(540, 300_000));
+    let (lying, honest) = (Served::new(&data), Served::new(&data));
+    let huge = move |a: &support::Asked| {
+        lying.clone().no_ranges().reply(a).header("Content-Length", "1152921504606846976").then(End::Close)
+    };
+    let (a, b) = (Rig::start(huge), Rig::start(move |asked| honest.reply(asked)));
+    w.download(&a.url("/f")).mirror(&b.url("/f")).delays("1h", "2h").run().exits(0);
+    w.holds(&data);
+}

@@ -140,6 +140,10 @@ pub enum Failure {
         /// What there is.
         found: &'static str,
     },
+    /// The mirror tells a size for which there is no room here, before a byte of the file is held: trouble of this machine,
+    /// or a lie. Other mirrors may tell another size.
+    #[error("{0}")]
+    NoRoom(LocalFault),
     /// Trouble on this machine, not on the server's.
     #[error("{0}")]
     Local(LocalFault),

@@ -102,7 +102,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::OtherSize { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.
         Failure::Evidence { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
-        Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),
+        Failure::NoRoom(_) | Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),
     };
     Verdict { class, scope, host }
 }

@@ -145,6 +145,7 @@ impl PersFileXfer {
             (End::Unchanged, _) => self.unchanged(finished, cx),
             (_, Some(Stop::LifeOver)) => self.outlived(cx),
             (_, Some(Stop::Local(fault))) => self.trouble_at(session.mirror, fault, cx),
+            (End::Failed(Failure::NoRoom(fault)), _) => self.no_room(session.mirror, fault, cx),
             (End::Failed(Failure::Local(fault)), _) => self.trouble_at(session.mirror, fault, cx),
             (End::Failed(failure), _) => self.failed(&session, &failure, outcome.origin.as_ref(), cx),
             (End::Cancelled, _) => self.cancelled(&session, cx),
@@ -258,6 +259,20 @@ impl PersFileXfer {
         if self.record.apart && !self.sole_source(mirror) {
             self.begin_afresh(cx);
         }
+    }
+
+    /// A mirror tells of more than there is room for: where another one may be asked in this pass, it may tell of less.
+    fn no_room(&mut self, mirror: usize, fault: LocalFault, cx: &mut Cx<'_, Action>) {
+        self.record.mirrors[mirror].tried = true;
+        let next = mirrors::next(&self.record.mirrors, &self.holds, None, &self.order, cx.now.mono);
+        if !matches!(next, mirrors::Next::Ask(_)) {
+            self.begin_pass();
+            return self.trouble_at(mirror, fault, cx);
+        }
+        let failure = Failure::NoRoom(fault);
+        let verdict = judge(&failure, Context { served: false, retry_on: &[] });
+        self.remember(mirror, verdict.class, &failure, cx.now);
+        self.report(mirror, failure, verdict, Fate::Kept, cx);
     }
 
     /// Trouble on this machine: before a session, or beside one, which is then stopped.

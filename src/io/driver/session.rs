@@ -4,8 +4,8 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome, Place, Plan,
-    Proof, Receive, Weight,
+    AnswerHead, Ask, Company, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome,
+    Place, Plan, Proof, Receive, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
@@ -114,8 +114,10 @@ impl Session {
             for op in step.ops {
                 self.apply(op)?;
             }
-            if let Next::Receive(plan) = &step.next {
-                self.ready_to_write(plan.place)?;
+            if let Next::Receive(plan) = &step.next
+                && let Some(failure) = self.ready_to_write(plan.place)?
+            {
+                return Ok(Leg::End(End::Failed(failure)));
             }
             self.tell_named();
             let event = match step.next {
@@ -193,17 +195,25 @@ impl Session {
     }
 
     /// Before the first byte of an answer: the file has a name and a place, room is there, and what was learned is told.
-    fn ready_to_write(&mut self, place: Place) -> Result<(), LocalFault> {
+    /// A failure where there is no room for what the server tells, and others may tell otherwise.
+    fn ready_to_write(&mut self, place: Place) -> Result<Option<Failure>, LocalFault> {
         if self.store.is_none() {
             self.name_and_open()?;
         }
         self.learn();
         let total = self.machine.total();
         if let (Some(store), Some(total)) = (&mut self.store, total) {
-            store.reserve(place, total)?;
+            match store.reserve(place, total) {
+                Err(fault @ LocalFault::DiskFull { .. })
+                    if self.orders.company == Company::Others && store.held(place) == Length::ZERO =>
+                {
+                    return Ok(Some(Failure::NoRoom(fault)));
+                }
+                other => other?,
+            }
         }
         self.heed_what_is_said();
-        Ok(())
+        Ok(None)
     }
 
     pub(super) fn name_and_open(&mut self) -> Result<(), LocalFault> {

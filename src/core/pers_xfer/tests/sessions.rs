@@ -252,3 +252,17 @@ fn a_session_that_begins_after_its_wish_was_dropped_is_cancelled() {
     assert_eq!(bench.record().dossier.part.held, Length(MIB), "what it held is noted");
     assert_eq!(bench.record().status, Status::Suspended);
 }
+
+#[test]
+fn a_size_that_there_is_no_room_for_is_one_mirrors_word() {
+    let mut bench = Bench::new(2, Rules::default());
+    bench.wake();
+    let actions = bench.begins_and_fails(Failure::NoRoom(disk_full()));
+    assert_eq!(started(&actions), [1], "the other one may tell of less");
+    assert_eq!(bench.record().num_retries, 0);
+    // It tells the same: then it is this machine's trouble, and nothing counts.
+    let actions = bench.begins_and_fails(Failure::NoRoom(disk_full()));
+    assert_eq!(actions.last(), Some(&Action::Rest(Some(disk_full()))));
+    assert_eq!(bench.record().num_retries, 0);
+    assert!(bench.record().mirrors.iter().all(|mirror| !mirror.tried), "both are asked when there is room");
+}
