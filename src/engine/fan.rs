@@ -1,12 +1,14 @@
 //! Over how many connections a file may come, and from which mirrors at once.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::core::mirrors::{Known, rank};
 use crate::core::pers_xfer::options::Options;
 use crate::core::pers_xfer::record::{MirrorRecord, Record, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
+use crate::core::url::Origin;
 use crate::engine::Rounds;
 use crate::engine::hosts::key_of;
 use crate::engine::supervisor::Supervisor;
@@ -16,6 +18,8 @@ use crate::io::driver::{FanPlan, FanSeat};
 const MOST_A_HOST: usize = 16;
 /// Without `--connections`: one to each host, over at most so many mirrors.
 const MIRRORS_AT_ONCE: usize = 4;
+/// So many other hosts are asked beside the session's own, at most; who fails makes room for the next.
+const MOST_GUESTS: usize = 15;
 /// Nothing is split into parts smaller than this where the user wants several connections...
 const LEAST_PART: Length = Length(256 << 10);
 /// ...and where we do so by ourselves.
@@ -23,7 +27,10 @@ const LEAST_PART_UNASKED: Length = Length(1 << 20);
 
 impl Supervisor<'_> {
     /// The plan for a session with this mirror: all that may be asked beside it, with what is known of their hosts.
-    pub(super) fn fan_plan(&self, id: XferId, mirror: usize, now: Now) -> Option<FanPlan> {
+    ///
+    /// Other hosts are asked as far as they have room for one more transfer; those that are stand in the second part, and
+    /// are to be left when the session ends.
+    pub(super) fn fan_plan(&mut self, id: XferId, mirror: usize, now: Now) -> Option<(FanPlan, Vec<Origin>)> {
         let transfer = self.transfers.get(&id)?;
         let record = transfer.record();
         let askable = transfer.machine.askable(now);
@@ -32,11 +39,33 @@ impl Supervisor<'_> {
         let seats: Vec<(usize, FanSeat)> = wanted
             .filter_map(|(i, held)| Some((i, self.seat(record, i, if i == mirror { None } else { held }, now)?)))
             .collect();
+        let least = if record.options.connections.is_some() { LEAST_PART } else { LEAST_PART_UNASKED };
+        let options = Arc::clone(&record.options);
+        let (seats, guests) = self.with_room(seats, mirror);
         let own = seats.iter().position(|(i, _)| *i == mirror)?;
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
-        let least = if record.options.connections.is_some() { LEAST_PART } else { LEAST_PART_UNASKED };
-        let (connections, per_origin) = how_many(&record.options, &seats);
-        Some(FanPlan { connections, per_origin, least, seats, own })
+        let (connections, per_origin) = how_many(&options, &seats);
+        Some((FanPlan { connections, per_origin, least, seats, own }, guests))
+    }
+
+    /// The seats at hosts that have room, and which other hosts these are.
+    fn with_room(&mut self, seats: Vec<(usize, FanSeat)>, own: usize) -> (Vec<(usize, FanSeat)>, Vec<Origin>) {
+        let home = seats.iter().find(|(i, _)| *i == own).map(|(_, seat)| seat.url.origin());
+        let mut guests: Vec<Origin> = Vec::new();
+        let mut full: Vec<Origin> = Vec::new();
+        let mut kept = Vec::new();
+        for (i, seat) in seats {
+            let origin = seat.url.origin();
+            if home.as_ref() != Some(&origin) && !guests.contains(&origin) && !full.contains(&origin) {
+                let room = guests.len() < MOST_GUESTS && self.slots.join(&origin);
+                let list = if room { &mut guests } else { &mut full };
+                list.push(origin.clone());
+            }
+            if !full.contains(&origin) {
+                kept.push((i, seat));
+            }
+        }
+        (kept, guests)
     }
 
     /// Tells a transfer which of its mirrors is best now, where it has several.

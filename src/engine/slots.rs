@@ -32,6 +32,8 @@ pub(super) enum Queue {
 #[derive(Debug, Default)]
 struct Host {
     running: usize,
+    /// Sessions with other hosts that ask this one beside.
+    guests: usize,
     movable: VecDeque<(u64, XferId)>,
     bound: VecDeque<(u64, XferId)>,
     /// Until then, nobody of `bound` is let in.
@@ -86,6 +88,22 @@ impl Slots {
     pub(super) fn free(&mut self, host: &Origin) {
         self.running = self.running.saturating_sub(1);
         self.change(host, |host| host.running = host.running.saturating_sub(1));
+    }
+
+    /// May a session with another host ask this one beside? It does then, until [`Slots::leave`]. Sessions of the host's own
+    /// go before guests: these take room that is left, and none of theirs.
+    pub(super) fn join(&mut self, host: &Origin) -> bool {
+        let (mut joined, most) = (false, self.most_per_host);
+        self.change(host, |host| {
+            joined = host.running + host.guests < most;
+            host.guests += usize::from(joined);
+        });
+        joined
+    }
+
+    /// A guest leaves.
+    pub(super) fn leave(&mut self, host: &Origin) {
+        self.change(host, |host| host.guests = host.guests.saturating_sub(1));
     }
 
     /// The host is closed until then: who is bound to it stays, the one that was just let out goes back to the front.
@@ -163,7 +181,7 @@ impl Host {
     }
 
     fn is_blank(&self) -> bool {
-        self.running == 0 && self.movable.is_empty() && self.bound.is_empty() && self.shut.is_none()
+        self.running == 0 && self.guests == 0 && self.movable.is_empty() && self.bound.is_empty() && self.shut.is_none()
     }
 }
 
@@ -213,6 +231,22 @@ mod tests {
         assert_eq!(started(&mut slots), [0; 0]);
         slots.open_due(until);
         assert_eq!((started(&mut slots), slots.next_opening()), (vec![1, 2, 3], None));
+    }
+
+    #[test]
+    fn guests_take_what_room_is_left() {
+        let (mut slots, a) = (slots(&[("a", 1)]), host("a"));
+        assert_eq!(started(&mut slots), [1]);
+        assert_eq!([slots.join(&a), slots.join(&a)], [true, false], "two at a time from one host");
+        slots.wait(&a, XferId(2), Queue::Movable);
+        assert_eq!(started(&mut slots), [2], "a guest keeps nobody away");
+        slots.leave(&a);
+        assert!(!slots.join(&a));
+        slots.free(&a);
+        slots.free(&a);
+        assert!(slots.join(&a));
+        slots.leave(&a);
+        assert!(slots.hosts.is_empty());
     }
 
     #[test]

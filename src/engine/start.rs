@@ -201,13 +201,16 @@ impl Supervisor<'_> {
         }
         self.unwish(id);
         let sync = self.settings.sync;
-        let Some(fan) = self.fan_plan(id, mirror, now) else { return Slot::Back };
+        let Some((fan, guests)) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         transfer.said = None;
-        let Some(orders) = transfer.orders(mirror, freshness, sync, fan) else { return Slot::Back };
+        let Some(orders) = transfer.orders(mirror, freshness, sync, fan) else {
+            guests.iter().for_each(|host| self.slots.leave(host));
+            return Slot::Back;
+        };
         let stop = CancellationToken::new();
         let way = Arc::clone(&transfer.way);
-        transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), answered: Answered::NotYet });
+        transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), guests, answered: Answered::NotYet });
         self.handle(id, Event::Began, now);
         self.announce(id, mirror);
         self.spawn(id, orders, way, stop);

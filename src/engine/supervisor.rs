@@ -20,7 +20,7 @@ use crate::engine::ended::Why;
 use crate::engine::hosts::key_of;
 use crate::engine::persist::{Flush, Met, Persist};
 use crate::engine::slots::Slots;
-use crate::engine::transfer::Transfer;
+use crate::engine::transfer::{Running, Transfer};
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
@@ -255,7 +255,7 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
-        self.slots.free(&running.host);
+        self.vacate(&running);
         self.report_to_host(id, &running.host, &outcome, now);
         if let (Some(rate), Some(origin)) = (rate, &outcome.origin) {
             self.measured(origin, rate);
@@ -269,14 +269,21 @@ impl<'a> Supervisor<'a> {
         self.handle(id, Event::Ended(Box::new(outcome), finished), now);
     }
 
+    /// The room that a session took is free again.
+    fn vacate(&mut self, running: &Running) {
+        self.slots.free(&running.host);
+        running.guests.iter().for_each(|host| self.slots.leave(host));
+    }
+
     /// A defect of ours ended a session: its files are as they were, and the transfer says so and rests.
     fn panicked(&mut self, id: XferId, message: &str, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Some(running) = transfer.session_closed(None, Length::ZERO) else { return };
-        self.slots.free(&running.host);
+        let dossier = transfer.record().dossier.clone();
+        self.vacate(&running);
         self.hosts.probe_abandoned(&key_of(&running.host));
         let outcome = Outcome {
-            dossier: transfer.record().dossier.clone(),
+            dossier,
             origin: None,
             end: crate::core::file_xfer::End::Failed(crate::core::failure::Failure::Local(defect(message))),
         };

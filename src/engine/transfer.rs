@@ -60,6 +60,8 @@ pub(super) struct Transfer {
 pub(super) struct Running {
     pub(super) stop: CancellationToken,
     pub(super) host: Origin,
+    /// Other hosts that are asked beside it.
+    pub(super) guests: Vec<Origin>,
     /// The host has shown that it does its work.
     pub(super) answered: Answered,
 }
