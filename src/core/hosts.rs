@@ -24,6 +24,9 @@ const RECHECK: Delay = Delay::from_secs(1);
 /// any session is silent.
 const PROBE_LIFE: Delay = Delay::from_mins(10);
 
+/// So many hosts of which nothing is known but how fast they are.
+const MOST_RATES: usize = 256;
+
 /// A host, and which way the bytes go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostKey {
@@ -139,7 +142,18 @@ impl Hosts {
     /// What to store. Hosts of which nothing is left to say are forgotten.
     pub fn snapshot(&mut self, now: Now) -> Vec<HostRecord> {
         self.hosts.retain(|_, host| !host.is_blank(now.mono));
+        self.forget_rates(now.mono);
         self.hosts.iter().map(|(key, host)| host.record(key.clone(), now)).collect()
+    }
+
+    /// Of hosts of which nothing is known but a rate, the fastest are remembered.
+    fn forget_rates(&mut self, now: Mono) {
+        let only = |host: &Host| Host { rate: None, ..host.clone() }.is_blank(now);
+        let mut rated: Vec<_> =
+            self.hosts.iter().filter(|(_, host)| only(host)).map(|(k, h)| (h.rate, k.clone())).collect();
+        rated.sort();
+        let many = rated.len().saturating_sub(MOST_RATES);
+        rated.drain(..many).for_each(|(_, key)| _ = self.hosts.remove(&key));
     }
 
     /// Asks whether a session with this host may begin now. [`Gate::Probe`] is given to one asker at a time.

@@ -327,3 +327,23 @@ proptest! {
         prop_assert!(closed(hosts.gate(&a, at(secs + 86_400))).is_none());
     }
 }
+
+#[test]
+fn rates_are_remembered_of_the_fastest_hosts() {
+    let mut hosts = Hosts::new(None, None).expect("bounds that fit");
+    let now = Now { wall: Epoch::from_secs(1), mono: Mono::ZERO };
+    let key = |n: u64| HostKey {
+        origin: Origin::parse(&format!("http://h{n}.example")).expect("an origin"),
+        direction: Direction::Download,
+    };
+    for n in 0..300 {
+        hosts.measured(&key(n), 1000 + n);
+    }
+    hosts.measured(&key(299), 2000);
+    let stored = hosts.snapshot(now);
+    assert_eq!(stored.len(), 256);
+    assert_eq!((hosts.rate(&key(299)), hosts.rate(&key(0))), (Some((1299 + 2000) / 2), None));
+    let mut again = Hosts::new(None, None).expect("bounds that fit");
+    again.restore(stored, now);
+    assert_eq!(again.rate(&key(299)), Some(1649));
+}
