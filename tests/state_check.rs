@@ -208,9 +208,7 @@ fn a_file_that_a_process_works_on_is_left_alone() {
     let rig = stopped(&w, &data);
     flip(&w.part(), 5);
     let run = download(&w, &rig, "1").start();
-    eventually("the file is in use", || {
-        w.list(&[]).iter().any(|t| t["in_use_by"] == Value::from(run.pid().to_string()))
-    });
+    eventually("the file is in use", || w.list(&[]).iter().any(|t| t["in_use_by"] == run.pid().to_string()));
     let ran = found(&w, &[], 0, "works on the file; that may be changing them");
     assert!(ran.stdout.contains("bytes 0-16777215"), "{ran}");
     found(&w, &["--repair"], 5, "not repaired: stop that process first");

@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::{BookError, Inspection, JournalState, Left};
+use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState};
 use crate::cli::samples::{self, at};
+use crate::core::digest::{Algorithm, Pieces};
 use crate::core::failure::LocalFault;
+use crate::core::file_xfer::dossier::{OriginNotes, Ranges};
 use crate::core::pers_xfer::record::XferId;
-use crate::core::range::{ByteRange, Length, RangeSet};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::state_file::StateError;
 
 /// A state file in memory, with part files in a folder.
@@ -176,6 +178,54 @@ fn the_whole_story() {
         (&1.into(), &"waiting.bin".into(), &(1 << 20).into())
     );
     assert_eq!(story["mirrors"][1]["class"], "missing");
+}
+
+#[test]
+fn what_is_held_where_and_what_was_learned() {
+    let book = fake();
+    let mb = |start: u64, end: u64| ByteRange::new(Offset(start << 20), Offset(end << 20));
+    let held: RangeSet = [mb(0, 1), mb(2, 3)].into_iter().collect();
+    book.found.replace(Some(Inspection {
+        part: PartState::Regular,
+        length: Length(3 << 20),
+        held,
+        verified: Length::ZERO,
+        damaged: vec![],
+        journal: JournalState::Sound,
+        holder: None,
+    }));
+    if let Some(record) = book.records.borrow_mut().first_mut() {
+        let origin = record.mirrors[0].url.origin();
+        record.dossier.part.held = Length(1 << 20);
+        record.expected = Some(Length(3 << 20));
+        record.pieces = Pieces::new(Algorithm::Sha1, Length(1 << 20), vec![7; 60]).ok().map(Into::into);
+        record.apart = true;
+        let notes = OriginNotes { ranges: Ranges::Work, most: Some(4), ..OriginNotes::new(origin) };
+        record.dossier.origins.push(notes);
+    }
+    let (out, _, _) = ran(&book, &["show", "waiting.bin"]);
+    for words in [
+        "held       2.0 MiB of 3.0 MiB",
+        "segments   2: bytes 0-1048575, 2097152-3145727",
+        "expected   3.0 MiB, by its metalink",
+        "pieces     3 of 1.0 MiB with digests by sha-1",
+        "answers ranges, bears 4 connections at a time",
+        "apart      no two mirrors' bytes",
+    ] {
+        assert!(out.contains(words), "{words:?} is not in:\n{out}");
+    }
+    let (json, _, _) = ran(&book, &["show", "--json", "waiting.bin"]);
+    let story: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(story["part"]["segments"], serde_json::json!([[0, 1 << 20], [2 << 20, 3 << 20]]));
+    assert_eq!((&story["part"]["held"], &story["part"]["beyond"]), (&(1 << 20).into(), &(1 << 20).into()));
+    assert_eq!((&story["origins"][0]["connections"], &story["origins"][0]["ranges"]), (&4.into(), &"work".into()));
+    assert_eq!((&story["pieces"]["count"], &story["mirrors_apart"]), (&3.into(), &true.into()));
+    let documented = include_str!("../../../docs/events.md");
+    for keys in [&story, &story["part"], &story["origins"][0], &story["pieces"]] {
+        for key in keys.as_object().expect("an object").keys() {
+            assert!(documented.contains(&format!("`{key}`")), "docs/events.md lacks `{key}`");
+        }
+    }
 }
 
 #[test]
