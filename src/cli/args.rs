@@ -389,7 +389,7 @@ pub(crate) enum StateCommand {
         #[arg(long, conflicts_with = "json")]
         watch: bool,
     },
-    /// Tell the whole story of a transfer: why it waits, which mirror said what, on what evidence it stands
+    /// Tell the whole story of a transfer: why it waits, which mirror said what, which segments are held, on what evidence
     #[command(
         after_help = "Examples:\n  persxfer state show debian.iso\n  persxfer state show --json 00f3a9c2d4e5b617"
     )]
@@ -402,8 +402,20 @@ pub(crate) enum StateCommand {
         json: bool,
     },
     /// Check the state file and the part files; exit status 3 where something is damaged
-    #[command(after_help = "Example:\n  persxfer state check --state-file /mnt/backup/client_state.xml")]
-    Check,
+    ///
+    /// Part files are read whole, as far as their blocks have sums, and compared with what was written. Each thing found
+    /// comes with what to do about it. Nothing is changed without --repair.
+    #[command(
+        after_help = "Examples:\n  persxfer state check\n  persxfer state check --repair\n  persxfer state check --state-file /mnt/backup/client_state.xml"
+    )]
+    Check {
+        /// Let go of the blocks that are damaged, and of no others: the next session fetches them again
+        #[arg(long)]
+        repair: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Print BOINC's <file_xfer_error> for each transfer that failed for good
     #[command(after_help = "Example:\n  persxfer state report > errors.xml")]
     Report,

@@ -9,9 +9,11 @@ use crate::core::failure::LocalFault;
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
+use crate::core::range::{ByteRange, RangeSet};
 use crate::io::durable;
 use crate::io::owner;
-use crate::io::part::{self, PartStore};
+
+use crate::io::part::{self, Inspection, PartStore};
 use crate::io::state_file::{StateError, StateFile};
 
 /// Damage, or something odd, in a state file.
@@ -89,6 +91,14 @@ pub(crate) trait Book {
     fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault>;
     /// It was finished, and its file is not there any more.
     fn is_missing(&self, record: &Record) -> bool;
+    /// What the part file and the journal hold, all bytes that have sums read and compared. `None` of what has no path.
+    fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>>;
+    /// The same without a look at the bytes, where it can be had.
+    fn outline(&self, record: &Record) -> Option<Inspection>;
+    /// Takes these bytes out of what is held; answers what is left.
+    fn repair(&self, record: &Record, damaged: &[ByteRange]) -> Result<RangeSet, LocalFault>;
+    /// The record says no more than what is left, unless a process has taken it up meanwhile, which knows best.
+    fn holds_only(&self, id: XferId, left: &RangeSet) -> Result<(), BookError>;
 }
 
 /// What was left of a transfer that is forgotten.
@@ -171,6 +181,25 @@ impl Book for StateBook {
         let ours = record.status == Status::Done && record.direction == Direction::Download;
         let looked = record.path.as_deref().filter(|_| ours).map(Path::symlink_metadata);
         matches!(looked, Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound)
+    }
+    fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>> {
+        record.path.as_deref().map(|path| part::inspect(path, &record.dossier))
+    }
+    fn outline(&self, record: &Record) -> Option<Inspection> {
+        part::outline(record.path.as_deref()?, &record.dossier).ok()
+    }
+    fn repair(&self, record: &Record, damaged: &[ByteRange]) -> Result<RangeSet, LocalFault> {
+        let path = record.path.as_deref();
+        path.map_or_else(|| Ok(RangeSet::new()), |path| part::repair(path, &record.dossier, damaged))
+    }
+    fn holds_only(&self, id: XferId, left: &RangeSet) -> Result<(), BookError> {
+        let free = |record: &Record| record.owner.is_none_or(|owner| owner::living(&self.path, owner).is_none());
+        Ok(self.file.commit(|document| {
+            if let Some(mut record) = document.get(id).filter(free) {
+                record.holds_only(left);
+                document.put(&record);
+            }
+        })?)
     }
 }
 

@@ -17,6 +17,8 @@ pub(crate) use texts::{
 pub(crate) use crate::core::metalink::MetaFile;
 
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
+pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
+
 pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
 
 use std::path::Path;

@@ -7,8 +7,10 @@ use crate::cli::trouble::Trouble;
 
 /// Prints them.
 pub(super) fn run(desk: &Desk<'_>) -> Result<Exit, Trouble> {
-    for record in &desk.load()?.records {
-        (desk.out)(&format!("{}\n", json::text(&Story::new(record, Around::of(desk.book, record)))))?;
+    let contents = desk.load()?;
+    for record in &contents.records {
+        let story = Story::new(record, &contents.hosts, Around::closely(desk.book, record));
+        (desk.out)(&format!("{}\n", json::text(&story)))?;
     }
     Ok(Exit::Complete)
 }

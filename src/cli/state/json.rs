@@ -4,9 +4,11 @@
 
 use serde::Serialize;
 
-use crate::cli::foreign::{Book, algorithm_name, printable};
-use crate::core::file_xfer::dossier::Draft;
+use crate::cli::foreign::{Book, PartState, algorithm_name, printable};
+use crate::core::file_xfer::dossier::{Draft, OriginNotes, Ranges};
+use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
+use crate::core::range::{ByteRange, RangeSet};
 use crate::core::time::Epoch;
 
 /// The version of the forms in this file.
@@ -54,12 +56,19 @@ pub(super) struct Entry {
 pub(super) struct Around {
     holder: Option<String>,
     missing: bool,
+    /// What the part file holds just now, where that was looked at.
+    segments: Option<RangeSet>,
 }
 
 impl Around {
     /// Of this record, as it is now.
     pub(super) fn of(book: &dyn Book, record: &Record) -> Self {
-        Self { holder: book.holder(record), missing: book.is_missing(record) }
+        Self { holder: book.holder(record), missing: book.is_missing(record), segments: None }
+    }
+
+    /// The same with a look into the journal of its part file.
+    pub(super) fn closely(book: &dyn Book, record: &Record) -> Self {
+        Self { segments: segments(book, record), ..Self::of(book, record) }
     }
 
     /// Of a download that is done: is its file where it was written?
@@ -67,6 +76,13 @@ impl Around {
         let done = record.status == Status::Done && record.direction == Direction::Download && record.path.is_some();
         done.then_some(if self.missing { "missing" } else { "present" })
     }
+}
+
+/// What the part file of an unfinished download holds just now; `None` where there is none.
+pub(super) fn segments(book: &dyn Book, record: &Record) -> Option<RangeSet> {
+    let begun = record.status != Status::Done && record.direction == Direction::Download;
+    let found = book.outline(record).filter(|_| begun && !record.dossier.part.is_blank())?;
+    (found.part == PartState::Regular).then_some(found.held)
 }
 
 /// One transfer whole, as `state show --json` and `state export` tell it.
@@ -77,13 +93,33 @@ pub(super) struct Story {
     entry: Entry,
     max_nbytes: Option<u64>,
     checksums: Vec<String>,
+    expected: Option<u64>,
+    pieces: Option<PieceDigests>,
     patience_used: f64,
     changes: u32,
+    mirrors_apart: bool,
     mirrors: Vec<Mirror>,
+    origins: Vec<Origin>,
     part: Part,
     rival: Option<Part>,
     history: Vec<Failure>,
     finished: Option<Finished>,
+}
+
+#[derive(Serialize)]
+struct PieceDigests {
+    algorithm: &'static str,
+    length: u64,
+    count: usize,
+}
+
+/// What was learned of a server, for this transfer or (the rate) for all.
+#[derive(Serialize)]
+struct Origin {
+    origin: String,
+    ranges: &'static str,
+    connections: Option<u32>,
+    rate: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -101,6 +137,9 @@ struct Mirror {
 #[derive(Serialize)]
 struct Part {
     held: u64,
+    beyond: u64,
+    segments: Option<Vec<[u64; 2]>>,
+    more_segments: usize,
     total: Option<u64>,
     last_origin: Option<String>,
     content_type: Option<String>,
@@ -167,7 +206,8 @@ impl Entry {
 
 impl Story {
     /// From a record.
-    pub(super) fn new(record: &Record, around: Around) -> Self {
+    pub(super) fn new(record: &Record, hosts: &[HostRecord], mut around: Around) -> Self {
+        let held = around.segments.take();
         let digest =
             |d: &crate::core::digest::Expected| format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes));
         Self {
@@ -175,11 +215,19 @@ impl Story {
             entry: Entry::new(record, around),
             max_nbytes: record.max_nbytes.map(|n| n.0),
             checksums: record.digests.iter().map(digest).collect(),
+            expected: record.expected.map(|n| n.0),
+            pieces: record.pieces.as_deref().map(|pieces| PieceDigests {
+                algorithm: algorithm_name(pieces.algorithm()),
+                length: pieces.length().0,
+                count: pieces.count(),
+            }),
             patience_used: record.patience_used.as_secs_f64(),
             changes: record.dossier.changes,
+            mirrors_apart: record.apart,
             mirrors: record.mirrors.iter().map(mirror).collect(),
-            part: part(&record.dossier.part),
-            rival: record.dossier.rival.as_ref().map(part),
+            origins: record.dossier.origins.iter().map(|notes| origin(notes, hosts)).collect(),
+            part: part(&record.dossier.part, held.as_ref()),
+            rival: record.dossier.rival.as_ref().map(|rival| part(rival, None)),
             history: record.history.iter().map(failure).collect(),
             finished: record.finished.as_ref().map(|f| Finished {
                 time: f.at.as_secs_f64(),
@@ -207,14 +255,47 @@ fn mirror(mirror: &MirrorRecord) -> Mirror {
     Mirror { url, usable, named_by, class, message, served: mirror.served, not_before: seconds(mirror.not_before) }
 }
 
-fn part(draft: &Draft) -> Part {
+/// What one connection to a server brought of late, in bytes a second.
+pub(super) fn rate(origin: &crate::core::url::Origin, hosts: &[HostRecord]) -> Option<u64> {
+    let of = |host: &&HostRecord| host.key.origin == *origin && host.key.direction == Direction::Download;
+    hosts.iter().find(of)?.rate
+}
+
+fn origin(notes: &OriginNotes, hosts: &[HostRecord]) -> Origin {
+    let ranges = match notes.ranges {
+        Ranges::Unknown => "unknown",
+        Ranges::Work => "work",
+        Ranges::Broken => "broken",
+    };
+    let rate = rate(&notes.origin, hosts);
+    Origin { origin: notes.origin.to_string(), ranges, connections: notes.most, rate }
+}
+
+/// How many ranges are told.
+pub(super) const PAIRS: usize = 64;
+
+/// Ranges as pairs: the first byte of each, and the one behind its last.
+pub(super) fn pairs(ranges: &[ByteRange]) -> Vec<[u64; 2]> {
+    ranges.iter().take(PAIRS).map(|range| [range.start.0, range.end.0]).collect()
+}
+
+/// What the file itself holds counts more than what the record says of it, which is older.
+fn part(draft: &Draft, found: Option<&RangeSet>) -> Part {
+    let ranges: Option<Vec<ByteRange>> = found.map(|held| held.iter().collect());
+    let (held, beyond) = match found {
+        Some(found) => (found.head(), found.length().saturating_sub(found.head())),
+        None => (draft.held, draft.beyond),
+    };
     let validator = |(origin, v): &(crate::core::url::Origin, crate::core::validator::Validators)| Validator {
         origin: origin.to_string(),
         etag: v.etag.as_ref().map(|tag| printable(&format!("{}{}", if tag.weak { "W/" } else { "" }, tag.opaque))),
         last_modified: seconds(v.last_modified),
     };
     Part {
-        held: draft.held.0,
+        held: held.0,
+        beyond: beyond.0,
+        more_segments: ranges.as_ref().map_or(0, |all| all.len().saturating_sub(PAIRS)),
+        segments: ranges.as_deref().map(pairs),
         total: draft.total.map(|t| t.0),
         last_origin: draft.last_origin.as_ref().map(ToString::to_string),
         content_type: draft.content_type.as_deref().map(printable),

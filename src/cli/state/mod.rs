@@ -58,7 +58,7 @@ fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
     match command {
         StateCommand::List { all, json, .. } => list::run(desk, list::Which::of(*all), json::Form::of(*json)),
         StateCommand::Show { transfer, json } => show::run(desk, transfer, json::Form::of(*json)),
-        StateCommand::Check => check::run(desk),
+        StateCommand::Check { repair, json } => check::run(desk, check::Deed::of(*repair), json::Form::of(*json)),
         StateCommand::Report => report::run(desk),
         StateCommand::Export => export::run(desk),
         StateCommand::Forget { transfers } => forget::run(desk, transfers),

@@ -3,14 +3,16 @@
 use std::fmt::Write;
 
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{algorithm_name, human_delay, human_size, printable};
+use crate::cli::foreign::{algorithm_name, counted, human_delay, human_size, printable};
 use crate::cli::report::clock;
 use crate::cli::state::json::{self, Around, Form, Story};
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
-use crate::core::file_xfer::dossier::{Draft, Joints};
+use crate::core::digest::Pieces;
+use crate::core::file_xfer::dossier::{Draft, Joints, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
+use crate::core::range::{ByteRange, Offset};
 use crate::core::time::{Epoch, Now};
 
 /// Prints it.
@@ -18,7 +20,7 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let contents = desk.load()?;
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
-        Form::Json => json::text(&Story::new(record, Around::of(desk.book, record))) + "\n",
+        Form::Json => json::text(&Story::new(record, &contents.hosts, Around::closely(desk.book, record))) + "\n",
         Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
@@ -27,7 +29,7 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
 
 fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
     let mut text = String::new();
-    for (label, value) in head(desk, record) {
+    for (label, value) in head(desk, record, hosts) {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{label:<11}{}", printable(&value));
     }
@@ -50,7 +52,7 @@ fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
 }
 
 /// The lines that stand alone, with their labels.
-fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
+fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static str, String)> {
     let way = match record.direction {
         Direction::Download => "download",
         Direction::Upload => "upload",
@@ -60,17 +62,12 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
         ("id", record.id.to_string()),
         (way, place(record)),
         ("state", state(desk, record)),
-        ("held", held(record)),
-        (
-            "sessions",
-            format!(
-                "{}, {}, {} in sessions",
-                record.sessions,
-                passes(record.num_retries),
-                human_delay(record.time_so_far)
-            ),
-        ),
     ];
+    lines.extend(held(desk, record));
+    lines.push((
+        "sessions",
+        format!("{}, {}, {} in sessions", record.sessions, passes(record.num_retries), human_delay(record.time_so_far)),
+    ));
     lines.extend(record.first_request_time.map(|at| ("begun", clock(at))));
     if record.status == Status::Pending {
         lines.push(("patience", format!("{} without progress so far", human_delay(record.patience_used))));
@@ -81,10 +78,16 @@ fn head(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
             .iter()
             .map(|d| ("checksum", format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes)))),
     );
+    lines.extend(record.expected.map(|n| ("expected", format!("{}, by its metalink", human_size(n.0)))));
+    lines.extend(record.pieces.as_deref().map(|p| ("pieces", pieces(p))));
     lines.extend(record.dossier.part.vouched.iter().map(|d| ("vouched", d.to_string())));
     lines.extend(evidence(record).map(|e| ("evidence", e)));
     lines.extend(version(&record.dossier.part).into_iter().map(|v| ("version", v)));
     lines.extend(record.dossier.rival.as_ref().map(|rival| ("newer", newer(rival))));
+    lines.extend(learned(record, hosts).into_iter().map(|told| ("server", told)));
+    if record.apart {
+        lines.push(("apart", "no two mirrors' bytes are mixed any more: together they had the wrong digest".into()));
+    }
     if record.dossier.changes > 0 {
         lines.push(("changes", format!("the file changed on the server {}", times(record.dossier.changes))));
     }
@@ -139,6 +142,12 @@ const fn is_boincs(record: &Record) -> bool {
     record.path.is_none() && record.folder.is_none()
 }
 
+/// `24 of 1.0 MiB with digests by sha-256`.
+fn pieces(pieces: &Pieces) -> String {
+    let (count, length) = (pieces.count(), human_size(pieces.length().0));
+    format!("{count} of {length} with digests by {}", algorithm_name(pieces.algorithm()))
+}
+
 fn passes(n: u32) -> String {
     if n == 1 { "1 failed pass".into() } else { format!("{n} failed passes") }
 }
@@ -147,10 +156,51 @@ fn times(n: u32) -> String {
     if n == 1 { "once".into() } else { format!("{n} times") }
 }
 
-fn held(record: &Record) -> String {
+/// How much is held, and where it lies if it is not in one piece from the start.
+fn held(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
     let total = record.nbytes.map_or_else(|| "a file of unknown size".into(), |n| human_size(n.0));
-    let done = if record.status == Status::Done { record.nbytes.unwrap_or(record.confirmed) } else { record.confirmed };
-    format!("{} of {total}", human_size(done.0))
+    // A version that is put together beside it is told apart, and its bytes are those that `confirmed` counts.
+    let found = json::segments(desk.book, record).filter(|_| record.dossier.rival.is_none());
+    let done = match &found {
+        _ if record.status == Status::Done => record.nbytes.unwrap_or(record.confirmed),
+        Some(found) => found.length(),
+        None => record.confirmed,
+    };
+    let mut lines = vec![("held", format!("{} of {total}", human_size(done.0)))];
+    let ranges: Vec<ByteRange> = found.iter().flat_map(|found| found.iter()).collect();
+    if ranges.len() > 1 || ranges.first().is_some_and(|first| first.start > Offset::ZERO) {
+        lines.push(("segments", segments(&ranges)));
+    }
+    lines
+}
+
+/// Segments told one by one.
+const SEGMENTS: usize = 16;
+
+/// `2: bytes 0-1048575, 2097152-3145727`: the first and the last byte of each.
+fn segments(ranges: &[ByteRange]) -> String {
+    let told = ranges.iter().take(SEGMENTS).map(|r| format!("{}-{}", r.start.0, r.end.0.saturating_sub(1)));
+    let more = match ranges.len().saturating_sub(SEGMENTS) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    format!("{}: bytes {}{more}", ranges.len(), told.collect::<Vec<_>>().join(", "))
+}
+
+/// What was learned of the servers: how many connections they bear, how fast one is, whether they answer ranges.
+fn learned(record: &Record, hosts: &[HostRecord]) -> Vec<String> {
+    let of = |notes: &OriginNotes| {
+        let ranges = match notes.ranges {
+            Ranges::Unknown => None,
+            Ranges::Work => Some("answers ranges".to_owned()),
+            Ranges::Broken => Some("does not answer ranges".to_owned()),
+        };
+        let most = notes.most.map(|n| format!("bears {} at a time", counted(n as usize, "connection")));
+        let rate = json::rate(&notes.origin, hosts).map(|rate| format!("{}/s over one connection", human_size(rate)));
+        let told: Vec<String> = [ranges, most, rate].into_iter().flatten().collect();
+        (!told.is_empty()).then(|| format!("{}: {}", notes.origin, told.join(", ")))
+    };
+    record.dossier.origins.iter().filter_map(of).collect()
 }
 
 /// Another version that was begun beside the one that is held.

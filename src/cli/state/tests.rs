@@ -4,23 +4,30 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::{BookError, Left};
+use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState};
 use crate::cli::samples::{self, at};
+use crate::core::digest::{Algorithm, Pieces};
 use crate::core::failure::LocalFault;
+use crate::core::file_xfer::dossier::{OriginNotes, Ranges};
 use crate::core::pers_xfer::record::XferId;
-use crate::core::range::Length;
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::state_file::StateError;
 
 /// A state file in memory, with part files in a folder.
 #[derive(Default)]
-struct Fake {
-    records: RefCell<Vec<Record>>,
-    warnings: Vec<Warning>,
-    damaged: bool,
-    foreign: bool,
-    held: Option<XferId>,
-    missing: bool,
-    parts: PathBuf,
+pub(super) struct Fake {
+    pub(super) records: RefCell<Vec<Record>>,
+    pub(super) warnings: Vec<Warning>,
+    pub(super) damaged: bool,
+    pub(super) foreign: bool,
+    pub(super) held: Option<XferId>,
+    pub(super) missing: bool,
+    pub(super) parts: PathBuf,
+    /// What is found in the part file of `waiting.bin`, and what is left of it after a repair.
+    pub(super) found: RefCell<Option<Inspection>>,
+    pub(super) left: RangeSet,
+    /// A repair is refused.
+    pub(super) refuses: bool,
 }
 
 impl Book for Fake {
@@ -53,12 +60,31 @@ impl Book for Fake {
         let removed = self.parts(record).into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
         Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
     }
+    fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>> {
+        self.outline(record).map(Ok)
+    }
+    fn outline(&self, record: &Record) -> Option<Inspection> {
+        self.found.borrow().clone().filter(|_| record.id == XferId(0x11))
+    }
+    fn repair(&self, _: &Record, _: &[ByteRange]) -> Result<RangeSet, LocalFault> {
+        if self.refuses {
+            return Err(LocalFault::InUse { path: "/data/x".into(), holder: "4711".into() });
+        }
+        let (held, damaged) = (self.left.clone(), vec![]);
+        let found = self.found.take().map(|found| Inspection { held, damaged, journal: JournalState::Sound, ..found });
+        self.found.replace(found);
+        Ok(self.left.clone())
+    }
+    fn holds_only(&self, id: XferId, left: &RangeSet) -> Result<(), BookError> {
+        self.records.borrow_mut().iter_mut().filter(|r| r.id == id).for_each(|r| r.holds_only(left));
+        Ok(())
+    }
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         ["part", "journal"].map(|end| self.parts.join(format!("{}.persxfer-{end}", record.name))).into()
     }
 }
 
-fn fake() -> Fake {
+pub(super) fn fake() -> Fake {
     let failed = Status::Failed { code: -224, message: "the server answered 404 <Not Found>".into() };
     let records = vec![
         samples::record(0x11, "waiting.bin", Status::Pending),
@@ -74,7 +100,7 @@ fn damage() -> Warning {
 }
 
 /// Standard output, what was said, and the exit status or the trouble.
-fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u8, String)>) {
+pub(super) fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u8, String)>) {
     use clap::Parser;
     let cli = crate::cli::args::Cli::try_parse_from([&["persxfer", "state"], words].concat()).expect("good words");
     let crate::cli::args::Command::State(asked) = cli.command else { unreachable!("state") };
@@ -155,6 +181,54 @@ fn the_whole_story() {
 }
 
 #[test]
+fn what_is_held_where_and_what_was_learned() {
+    let book = fake();
+    let mb = |start: u64, end: u64| ByteRange::new(Offset(start << 20), Offset(end << 20));
+    let held: RangeSet = [mb(0, 1), mb(2, 3)].into_iter().collect();
+    book.found.replace(Some(Inspection {
+        part: PartState::Regular,
+        length: Length(3 << 20),
+        held,
+        verified: Length::ZERO,
+        damaged: vec![],
+        journal: JournalState::Sound,
+        holder: None,
+    }));
+    if let Some(record) = book.records.borrow_mut().first_mut() {
+        let origin = record.mirrors[0].url.origin();
+        record.dossier.part.held = Length(1 << 20);
+        record.expected = Some(Length(3 << 20));
+        record.pieces = Pieces::new(Algorithm::Sha1, Length(1 << 20), vec![7; 60]).ok().map(Into::into);
+        record.apart = true;
+        let notes = OriginNotes { ranges: Ranges::Work, most: Some(4), ..OriginNotes::new(origin) };
+        record.dossier.origins.push(notes);
+    }
+    let (out, _, _) = ran(&book, &["show", "waiting.bin"]);
+    for words in [
+        "held       2.0 MiB of 3.0 MiB",
+        "segments   2: bytes 0-1048575, 2097152-3145727",
+        "expected   3.0 MiB, by its metalink",
+        "pieces     3 of 1.0 MiB with digests by sha-1",
+        "answers ranges, bears 4 connections at a time",
+        "apart      no two mirrors' bytes",
+    ] {
+        assert!(out.contains(words), "{words:?} is not in:\n{out}");
+    }
+    let (json, _, _) = ran(&book, &["show", "--json", "waiting.bin"]);
+    let story: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(story["part"]["segments"], serde_json::json!([[0, 1 << 20], [2 << 20, 3 << 20]]));
+    assert_eq!((&story["part"]["held"], &story["part"]["beyond"]), (&(1 << 20).into(), &(1 << 20).into()));
+    assert_eq!((&story["origins"][0]["connections"], &story["origins"][0]["ranges"]), (&4.into(), &"work".into()));
+    assert_eq!((&story["pieces"]["count"], &story["mirrors_apart"]), (&3.into(), &true.into()));
+    let documented = include_str!("../../../docs/events.md");
+    for keys in [&story, &story["part"], &story["origins"][0], &story["pieces"]] {
+        for key in keys.as_object().expect("an object").keys() {
+            assert!(documented.contains(&format!("`{key}`")), "docs/events.md lacks `{key}`");
+        }
+    }
+}
+
+#[test]
 fn a_transfer_is_named_by_name_path_or_id() {
     let book = fake();
     for word in ["waiting.bin", "/data/waiting.bin", "./waiting.bin", "0000000000000011"] {
@@ -186,27 +260,19 @@ fn a_transfer_is_named_by_name_path_or_id() {
 }
 
 #[test]
-fn checks() {
-    let parts = tempfile::tempdir().expect("a folder");
-    let book = Fake { parts: parts.path().into(), ..fake() };
-    let (out, _, exit) = ran(&book, &["check"]);
+fn damage_of_the_state_file_is_told() {
+    let (out, _, exit) = ran(&fake(), &["check"]);
     assert_eq!((out.as_str(), exit), ("/s/client_state.xml: 4 transfers, no damage\n", Ok(0)));
-    book.records.borrow_mut()[0].dossier.part.held = Length(1 << 20);
-    let (out, _, exit) = ran(&book, &["check"]);
-    assert_eq!(exit, Ok(3), "{out}");
-    assert!(out.contains("waiting.bin.persxfer-part") && out.contains("gone"), "{out}");
-    std::fs::write(parts.path().join("waiting.bin.persxfer-part"), "short").expect("written");
-    assert!(ran(&book, &["check"]).0.contains("holds 5 B of the 1.0 MiB that are recorded"));
-    std::fs::write(parts.path().join("waiting.bin.persxfer-part"), vec![0; 1 << 20]).expect("written");
-    assert_eq!(ran(&book, &["check"]).2, Ok(0));
     let survived = Fake { warnings: vec![damage()], ..fake() };
     let (out, _, exit) = ran(&survived, &["check"]);
     assert_eq!(exit, Ok(3));
     assert!(out.contains("/s/client_state.xml:3:14: a tag is not closed"), "{out}");
+    assert_eq!(ran(&survived, &["check", "--repair"]).2, Ok(3), "that is not for it to mend");
     let lost = Fake { damaged: true, ..survived };
     let (out, _, exit) = ran(&lost, &["check"]);
     assert_eq!(exit, Ok(3));
     assert!(out.contains(":3:14:") && out.contains("nothing was changed"), "{out}");
+    assert_eq!(ran(&lost, &["check", "--json"]).2, Ok(3));
     assert_eq!(ran(&lost, &["list"]).2.expect_err("it cannot").0, 5);
 }
 

@@ -13,7 +13,7 @@ use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::options::Options;
 use crate::core::pers_xfer::session::at_work;
 use crate::core::pers_xfer::sharing::{OwnerId, Wish};
-use crate::core::range::Length;
+use crate::core::range::{Length, RangeSet};
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
@@ -189,6 +189,14 @@ impl Record {
         (self.patience_used, self.patience_at) = (Delay::ZERO, None);
         self.dossier.changes = 0;
         (self.confirmed, self.progress_mark) = (at_work(&self.dossier), at_work(&self.dossier));
+    }
+
+    /// Only these bytes are left in the part file: what it has come to is no more than that.
+    pub fn holds_only(&mut self, left: &RangeSet) {
+        let part = &mut self.dossier.part;
+        (part.held, part.beyond) = (left.head(), left.length().saturating_sub(left.head()));
+        let now = at_work(&self.dossier);
+        (self.confirmed, self.progress_mark) = (self.confirmed.min(now), self.progress_mark.min(now));
     }
 
     /// The class of the failure that ended it, where it failed for good.

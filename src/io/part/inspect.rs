@@ -25,8 +25,10 @@ const CHUNK: usize = 1 << 20;
 /// What was found in the files of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// The part file is there.
+    /// What stands where the part file belongs.
     pub part: PartState,
+    /// Bytes in the part file, whatever they are worth.
+    pub length: Length,
     /// What a download that begins now would call held, damage included.
     pub held: RangeSet,
     /// Bytes from the start of the file that have block sums, all of which were read and compared.
@@ -45,8 +47,21 @@ pub struct Inspection {
 pub enum PartState {
     /// There is.
     Regular,
-    /// Nothing stands there, or something that is no regular file.
+    /// Nothing stands there.
     Missing,
+    /// A folder stands there: a session refuses it.
+    Folder,
+    /// A link, a pipe or the like stands there: a session replaces it, and it is never opened.
+    Strange,
+}
+
+/// How closely to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Only at what is said to be held.
+    Outline,
+    /// At the bytes as well, where they have sums.
+    Bytes,
 }
 
 /// The state of a journal.
@@ -68,7 +83,16 @@ pub enum JournalState {
 /// # Errors
 /// [`LocalFault::Io`] where something that is there cannot be read.
 pub fn inspect(target: &Path, dossier: &Dossier) -> Result<Inspection, LocalFault> {
-    inspect_in(target, dossier, Boot::current())
+    look_into(target, dossier, Boot::current(), Look::Bytes)
+}
+
+/// The same without a look at the bytes: quick, `verified` is zero, and of `damaged` only what lies beyond the file's end
+/// is told.
+///
+/// # Errors
+/// As [`inspect`].
+pub fn outline(target: &Path, dossier: &Dossier) -> Result<Inspection, LocalFault> {
+    look_into(target, dossier, Boot::current(), Look::Outline)
 }
 
 /// Takes these bytes out of what is held: the download fetches them again. Gives what is left.
@@ -80,7 +104,7 @@ pub fn repair(target: &Path, dossier: &Dossier, damaged: &[ByteRange]) -> Result
     repair_in(target, dossier, damaged, Boot::current())
 }
 
-pub(super) fn inspect_in(target: &Path, dossier: &Dossier, boot: Boot) -> Result<Inspection, LocalFault> {
+pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: Look) -> Result<Inspection, LocalFault> {
     let names = Names::of(target);
     let (journal, state) = match open(&names.journal)? {
         None => (None, JournalState::Missing),
@@ -91,7 +115,8 @@ pub(super) fn inspect_in(target: &Path, dossier: &Dossier, boot: Boot) -> Result
         },
     };
     let mut found = Inspection {
-        part: PartState::Missing,
+        part: standing(&names.part)?,
+        length: Length::ZERO,
         held: RangeSet::new(),
         verified: Length::ZERO,
         damaged: Vec::new(),
@@ -100,13 +125,23 @@ pub(super) fn inspect_in(target: &Path, dossier: &Dossier, boot: Boot) -> Result
     };
     let file = open(&names.part)?;
     if let Some(file) = &file {
-        found.part = PartState::Regular;
         found.holder = holder(file);
+        found.length = Length(file.metadata().map_err(on("examine", &names.part))?.len());
     }
     if let Some(journal) = &journal {
-        judge(&mut found, file.as_ref(), &names.part, &dossier.part, journal)?;
+        judge(&mut found, (file.as_ref(), closely), &names.part, &dossier.part, journal)?;
     }
     Ok(found)
+}
+
+/// What stands at this path, itself and not where it may lead.
+fn standing(path: &Path) -> Result<PartState, LocalFault> {
+    Ok(match look(path)? {
+        None => PartState::Missing,
+        Some(meta) if meta.is_file() => PartState::Regular,
+        Some(meta) if meta.is_dir() => PartState::Folder,
+        Some(_) => PartState::Strange,
+    })
 }
 
 pub(super) fn repair_in(
@@ -130,7 +165,7 @@ pub(super) fn repair_in(
 /// Compares the file with what the journal says of it.
 fn judge(
     found: &mut Inspection,
-    file: Option<&File>,
+    (file, closely): (Option<&File>, Look),
     path: &Path,
     record: &DraftRecord,
     journal: &Journal,
@@ -145,7 +180,8 @@ fn judge(
         claimed = before(claimed, total.0);
     }
     claimed.remove(ByteRange::new(Offset::ZERO, Offset(length)));
-    if let (Some(file), Some(meta)) = (file, meta)
+    if closely == Look::Bytes
+        && let (Some(file), Some(meta)) = (file, meta)
         && let Some(proof) = known.proof.clone().filter(|p| p.inode == meta.ino())
         && let Some(proof) = proof.cut(found.held.head().0)
     {

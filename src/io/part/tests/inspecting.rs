@@ -3,7 +3,7 @@
 use super::*;
 use crate::core::failure::LocalFault;
 use crate::core::range::{ByteRange, RangeSet};
-use crate::io::part::inspect::{inspect_in, repair_in};
+use crate::io::part::inspect::{Look, look_into, repair_in};
 use crate::io::part::{Inspection, JournalState, PartState};
 
 const BLOCK: usize = 16 * MIB;
@@ -13,7 +13,7 @@ fn range(start: usize, end: usize) -> ByteRange {
 }
 
 fn look(folder: &Folder) -> Inspection {
-    inspect_in(&folder.target, &claiming(), folder.spec.boot).expect("inspected")
+    look_into(&folder.target, &claiming(), folder.spec.boot, Look::Bytes).expect("inspected")
 }
 
 #[test]
