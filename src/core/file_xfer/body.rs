@@ -3,7 +3,7 @@
 use crate::core::failure::{Cut, Failure};
 use crate::core::file_xfer::dossier::{Draft, Joints, Ranges};
 use crate::core::file_xfer::judge::fresh_draft;
-use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
+use crate::core::file_xfer::machine::{FileXfer, Open, Purpose};
 use crate::core::file_xfer::{
     FileOp, Framing, LastWord, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted, Weight,
 };
@@ -32,7 +32,7 @@ impl FileXfer {
     /// One answer brought every byte held: whatever the joints were, this version is vouched for as a whole.
     fn joined_whole(&mut self, open: &Open) {
         let draft = self.draft();
-        let known = validators_of(draft, &open.origin);
+        let known = draft.validators_of(&open.origin);
         let etags_differ = known.is_some_and(|v| v.etag.is_some() && v.etag != open.head.validators.etag);
         let same_size = draft.total.is_some() && draft.total == open.total;
         if etags_differ && same_size && draft.held >= OVERLAP {

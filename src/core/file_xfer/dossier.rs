@@ -8,7 +8,7 @@ use crate::core::digest::Expected;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
 use crate::core::url::Origin;
-use crate::core::validator::Validators;
+use crate::core::validator::{Sameness, Validators};
 
 /// What a transfer knows of its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,23 @@ impl OriginNotes {
     }
 }
 
+impl OriginNotes {
+    /// How what an answer of this origin says of its version compares with what it said of the draft's.
+    pub(super) fn sameness(&self, draft: &Draft, told: &Validators) -> Sameness {
+        let Some(stored) = draft.validators_of(&self.origin) else { return Sameness::Unknown };
+        if self.etags_lie {
+            return stored.clone().without_etag().compare(&told.clone().without_etag());
+        }
+        stored.compare(told)
+    }
+}
+
 impl Draft {
+    /// The validators that this origin gave for this version.
+    pub(super) fn validators_of(&self, origin: &Origin) -> Option<&Validators> {
+        self.validators.iter().find(|(o, _)| o == origin).map(|(_, v)| v)
+    }
+
     /// What the whole draft rests on where no digest is known.
     pub fn evidence(&self) -> Evidence {
         if self.total.is_none() {

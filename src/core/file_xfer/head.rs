@@ -4,9 +4,10 @@ use http::HeaderMap;
 use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 
 use crate::core::digest::{Expected, content_digests, repr_digests};
+use crate::core::failure::BadAnswer;
 use crate::core::links::{Link, links_of_a_file};
-use crate::core::printable::printable_bytes;
-use crate::core::range::Length;
+use crate::core::printable::{printable, printable_bytes};
+use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::retry_after;
 use crate::core::time::{Delay, Epoch};
 use crate::core::validator::Validators;
@@ -89,6 +90,34 @@ impl AnswerHead {
     /// Says that its body is in parts.
     pub fn is_multipart(&self) -> bool {
         self.content_type.as_deref().is_some_and(|t| t.starts_with("multipart/"))
+    }
+
+    /// The range that a 206 brings and the total, if it may be used: one range, in this coding, honest about itself, with
+    /// the first byte asked for.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn one_range(
+        &self,
+        asked: Offset,
+        coding: Option<&str>,
+    ) -> Result<(ByteRange, Option<Length>), BadAnswer> {
+        if self.is_multipart() {
+            return Err(BadAnswer::Multipart);
+        }
+        if self.coding.as_deref() != coding {
+            return Err(BadAnswer::Coded { coding: self.coding.clone().unwrap_or_else(|| "identity".to_owned()) });
+        }
+        let text = self.content_range.as_deref().unwrap_or_default();
+        let unreadable = || BadAnswer::ContentRange { text: printable(text).into_owned() };
+        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(text) else { return Err(unreadable()) };
+        if self.length().is_some_and(|n| n != range.length()) {
+            return Err(unreadable());
+        }
+        if range.start > asked || range.end <= asked {
+            return Err(BadAnswer::OtherRange { asked, got: range });
+        }
+        Ok((range, total))
     }
 
     /// The length that Content-Length tells.

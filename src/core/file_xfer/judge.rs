@@ -3,10 +3,10 @@
 use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::machine::{FileXfer, Open, Purpose, validators_of};
-use crate::core::file_xfer::{AnswerHead, Company, LastWord, MetalinkIs, Next, Place, Receive, Step, Wanted};
+use crate::core::file_xfer::machine::{FileXfer, Open, Purpose};
+use crate::core::file_xfer::{AnswerHead, Company, LastWord, MetalinkIs, Next, Place, Receive, Step};
 use crate::core::printable::printable;
-use crate::core::range::{ByteRange, ContentRange, Length, Offset};
+use crate::core::range::{ContentRange, Length, Offset};
 use crate::core::url::Origin;
 use crate::core::validator::{Sameness, Validators};
 
@@ -69,7 +69,7 @@ impl FileXfer {
         if self.is_a_page_instead(&head) {
             return self.fail(Failure::BadAnswer(BadAnswer::HtmlPage));
         }
-        let (range, total) = match self.range_of(&head, wanted) {
+        let (range, total) = match head.one_range(wanted.from, self.draft().coding.as_deref()) {
             Ok(range) => range,
             Err(bad) => return self.ranges_are_broken(&origin, bad),
         };
@@ -97,26 +97,6 @@ impl FileXfer {
         let receive = open.receive;
         self.open = Some(open);
         self.step(Next::Receive(receive))
-    }
-
-    /// The range that a 206 brings, if it may be used: one range, uncoded, honest about itself, with the first byte asked.
-    fn range_of(&self, head: &AnswerHead, wanted: Wanted) -> Result<(ByteRange, Option<Length>), BadAnswer> {
-        if head.is_multipart() {
-            return Err(BadAnswer::Multipart);
-        }
-        if head.coding != self.draft().coding {
-            return Err(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_else(|| "identity".to_owned()) });
-        }
-        let text = head.content_range.clone().unwrap_or_default();
-        let unreadable = || BadAnswer::ContentRange { text: printable(&text).into_owned() };
-        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(&text) else { return Err(unreadable()) };
-        if head.length().is_some_and(|n| n != range.length()) {
-            return Err(unreadable());
-        }
-        if range.start > wanted.from || range.end <= wanted.from {
-            return Err(BadAnswer::OtherRange { asked: wanted.from, got: range });
-        }
-        Ok((range, total))
     }
 
     /// 416, judged by its total (rule 5).
@@ -219,11 +199,7 @@ impl FileXfer {
         if self.contradicts(draft, head, origin) {
             return Sameness::Different;
         }
-        let Some(stored) = validators_of(draft, origin) else { return Sameness::Unknown };
-        if self.notes(origin).etags_lie {
-            return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
-        }
-        stored.compare(&head.validators)
+        self.notes(origin).sameness(draft, &head.validators)
     }
 
     /// A 200 is compared with the draft whose validators it carries; in doubt with the newer one.

@@ -13,10 +13,8 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::asking::{Asking, Purpose};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::machine::validators_of;
 use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Wanted};
-use crate::core::printable::printable;
-use crate::core::range::{ByteRange, ContentRange, Length, Offset};
+use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::{Sameness, Validators};
@@ -52,7 +50,7 @@ impl LinkPlan {
     /// Is there anything by which its origin can show that it has the same version? What is read through is compared as it
     /// comes. A strong validator alone is enough only where a digest has the last word: servers keep it over a change.
     pub fn can_be_proven(&self) -> bool {
-        let vouched = validators_of(&self.version, &self.url.origin()).is_some_and(Validators::has_strong);
+        let vouched = self.version.validators_of(&self.url.origin()).is_some_and(Validators::has_strong);
         let comparable = self.overlap > Length::ZERO || self.proof.is_some() || self.reach == Reach::Through;
         comparable || vouched && self.digest == LastWord::Digest
     }
@@ -256,7 +254,7 @@ impl Link {
         if self.is_page(head) {
             return LinkStep::bad(BadAnswer::HtmlPage);
         }
-        let (range, total) = match self.range_of(head) {
+        let (range, total) = match head.one_range(self.asked(), self.plan.version.coding.as_deref()) {
             Ok(range) => range,
             Err(bad) => return LinkStep::bad(bad),
         };
@@ -315,32 +313,12 @@ impl Link {
     /// An origin that has vouched for the version has changed; any other is the odd one out. Where a digest decides in the
     /// end, it may be what is held that is odd.
     fn other_version(&self, origin: &Origin, at: Offset) -> LinkStep {
-        let known = validators_of(&self.plan.version, origin).is_some();
+        let known = self.plan.version.validators_of(origin).is_some();
         let failure = match self.plan.digest {
             LastWord::Joints if !known => Failure::OddMirror { at },
             LastWord::Joints | LastWord::Digest => Failure::ChangedMeanwhile { at },
         };
         LinkStep::End(LinkEnd::OtherVersion(failure))
-    }
-
-    /// The range that a 206 brings: one range, uncoded, honest about itself, with the first byte asked.
-    fn range_of(&self, head: &AnswerHead) -> Result<(ByteRange, Option<Length>), BadAnswer> {
-        if head.is_multipart() {
-            return Err(BadAnswer::Multipart);
-        }
-        if head.coding != self.plan.version.coding {
-            return Err(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_else(|| "identity".to_owned()) });
-        }
-        let text = head.content_range.as_deref().unwrap_or_default();
-        let unreadable = || BadAnswer::ContentRange { text: printable(text).into_owned() };
-        let Ok(ContentRange::Satisfied { range, total }) = ContentRange::parse(text) else { return Err(unreadable()) };
-        if head.length().is_some_and(|n| n != range.length()) {
-            return Err(unreadable());
-        }
-        if range.start > self.asked() || range.end <= self.asked() {
-            return Err(BadAnswer::OtherRange { asked: self.asked(), got: range });
-        }
-        Ok((range, total))
     }
 
     fn is_page(&self, head: &AnswerHead) -> bool {
@@ -352,15 +330,11 @@ impl Link {
     }
 
     fn sameness(&self, head: &AnswerHead, origin: &Origin) -> Sameness {
-        let Some(stored) = self.validators(origin) else { return Sameness::Unknown };
-        if self.known(origin).etags_lie {
-            return stored.clone().without_etag().compare(&head.validators.clone().without_etag());
-        }
-        stored.compare(&head.validators)
+        self.known(origin).sameness(&self.plan.version, &head.validators)
     }
 
     fn validators(&self, origin: &Origin) -> Option<&Validators> {
-        validators_of(&self.plan.version, origin)
+        self.plan.version.validators_of(origin)
     }
 
     fn known(&self, origin: &Origin) -> OriginNotes {

@@ -10,7 +10,7 @@ use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::time::Epoch;
 use crate::core::url::Origin;
-use crate::core::validator::{Sameness, Validators};
+use crate::core::validator::Sameness;
 
 /// So many requests without a byte of progress end a session: whatever the server does, it is not going to work now.
 const MAX_FRUITLESS_ASKS: u32 = 12;
@@ -129,7 +129,7 @@ impl FileXfer {
     /// Last-Modified of the draft at hand, as its last origin told it.
     pub fn last_modified(&self) -> Option<Epoch> {
         let draft = self.draft();
-        validators_of(draft, draft.last_origin.as_ref()?)?.last_modified
+        draft.validators_of(draft.last_origin.as_ref()?)?.last_modified
     }
 
     /// The digest found the rival right (it takes the part's place) or wrong (it goes, and the session has failed).
@@ -256,7 +256,7 @@ impl FileXfer {
         if self.asking.range.is_none() || notes.etags_lie {
             return (None, None);
         }
-        let text = validators_of(self.draft(), origin).and_then(|v| v.if_range(notes.if_range));
+        let text = self.draft().validators_of(origin).and_then(|v| v.if_range(notes.if_range));
         (text.is_some().then_some(notes.if_range), text)
     }
 
@@ -264,7 +264,7 @@ impl FileXfer {
         if self.asking.purpose != Purpose::Revalidate {
             return None;
         }
-        validators_of(self.plan.revalidate.as_ref()?, origin)?.unless()
+        self.plan.revalidate.as_ref()?.validators_of(origin)?.unless()
     }
 
     fn answered(&mut self, head: AnswerHead) -> Step {
@@ -307,9 +307,4 @@ impl FileXfer {
             origins.remove(0);
         }
     }
-}
-
-/// The validators that this origin gave for the draft's version.
-pub(super) fn validators_of<'a>(draft: &'a Draft, origin: &Origin) -> Option<&'a Validators> {
-    draft.validators.iter().find(|(o, _)| o == origin).map(|(_, v)| v)
 }
