@@ -106,6 +106,11 @@ pub fn repair(target: &Path, dossier: &Dossier, damaged: &[ByteRange]) -> Result
 
 pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: Look) -> Result<Inspection, LocalFault> {
     let names = Names::of(target);
+    let part = standing(&names.part)?;
+    // Before the journal: while a process makes the first gap, a length that is looked at later may count its island.
+    let file = open(&names.part)?;
+    let length =
+        file.as_ref().map(File::metadata).transpose().map_err(on("examine", &names.part))?.map_or(0, |m| m.len());
     let (journal, state) = match open(&names.journal)? {
         None => (None, JournalState::Missing),
         Some(file) => match Journal::peek(file, &names.journal, boot)? {
@@ -115,19 +120,14 @@ pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: L
         },
     };
     let mut found = Inspection {
-        part: standing(&names.part)?,
-        length: Length::ZERO,
+        part,
+        length: Length(length),
         held: RangeSet::new(),
         verified: Length::ZERO,
         damaged: Vec::new(),
         journal: state,
-        holder: None,
+        holder: file.as_ref().and_then(holder),
     };
-    let file = open(&names.part)?;
-    if let Some(file) = &file {
-        found.holder = holder(file);
-        found.length = Length(file.metadata().map_err(on("examine", &names.part))?.len());
-    }
     if let Some(journal) = &journal {
         judge(&mut found, (file.as_ref(), closely), &names.part, &dossier.part, journal)?;
     }
@@ -173,7 +173,9 @@ fn judge(
     let meta = file.map(File::metadata).transpose().map_err(on("examine", path))?;
     let length = meta.as_ref().map_or(0, std::fs::Metadata::len);
     let known = journal.known(Place::Part);
-    found.held = trusted(length, record, journal, Place::Part);
+    let counts = if known.segments.is_none() { length.min(found.length.0) } else { length };
+    found.held = trusted(counts, record, journal, Place::Part);
+    found.length = Length(length);
     let lasting = if journal.same_boot() { Lasting::ThisBoot } else { Lasting::AnyBoot };
     let mut claimed = known.claimed(lasting);
     if let Some(total) = record.total {

@@ -109,8 +109,8 @@ fn ownerless(desk: &Desk<'_>, records: &[Record]) -> Vec<Finding> {
     let found = folders.into_iter().flat_map(orphans).filter(|path| !parts.contains(path));
     let line = |path: PathBuf| {
         let size = path.symlink_metadata().map_or(0, |meta| meta.len());
-        let text = format!("{}: no transfer here owns it ({})", path.display(), human_size(size));
-        let advice = "delete it, unless it belongs to another state file";
+        let text = format!("{}: no transfer here owns it", path.display());
+        let advice = format!("delete it ({}), unless it belongs to another state file", human_size(size));
         Finding { path: Some(path), ..Finding::damage(Kind::Orphan, text, advice) }
     };
     found.map(line).collect()

@@ -59,7 +59,7 @@ impl Case<'_> {
     }
 
     fn placed(&self, finding: Finding) -> Finding {
-        let text = format!("{}: {}", self.path.display(), finding.text);
+        let text = format!("{}: the part file of {} {}", self.path.display(), pick::place(self.record), finding.text);
         Finding { id: Some(self.record.id), path: Some(self.path.clone()), text, ..finding }
     }
 
@@ -80,7 +80,7 @@ impl Case<'_> {
     fn hints(&self) -> Vec<Finding> {
         let wrong = &self.found.damaged;
         let Some(holder) = self.holder.as_ref().filter(|_| !wrong.is_empty()) else { return vec![] };
-        let text = format!("{} do not look right, but process {holder} works on the file", bytes(wrong));
+        let text = format!("does not look right in {}, but process {holder} works on it", bytes(wrong));
         let advice = "that may be changing them: stop it, and check again";
         vec![Finding { ranges: wrong.clone(), ..Finding::note(Kind::Busy, text, advice) }]
     }
@@ -89,7 +89,7 @@ impl Case<'_> {
         match self.found.part {
             // In the way of every session, and nothing to be let go of.
             PartState::Folder => {
-                let text = "a folder stands in the place of the part file";
+                let text = "is a folder";
                 vec![Finding::damage(Kind::Unreadable, text, "move it away")]
             }
             PartState::Strange => vec![self.strange()],
@@ -119,7 +119,7 @@ impl Case<'_> {
             return vec![];
         }
         if self.record.dossier.part.is_blank() {
-            let text = "the record knows nothing of it yet";
+            let text = "is not known to the record yet";
             return vec![Finding::note(Kind::Journal, text, "the next session begins it anew, nothing is to be done")];
         }
         let journal = self.journal();
@@ -136,18 +136,17 @@ impl Case<'_> {
     /// What the journal's own state means.
     fn journal(&self) -> Option<Finding> {
         let lost = |what: &str| {
-            let text =
-                format!("its journal {what}, so that nothing of the {} in it counts", human_size(self.found.length.0));
+            let text = format!("{what}, so that nothing of the {} in it counts", human_size(self.found.length.0));
             let damage = Finding::damage(Kind::Journal, text, REFETCHED);
             // What came within the first moments has no journal yet.
             if self.recorded() > 0 { damage } else { Finding { grade: Grade::Note, ..damage } }
         };
         match self.found.journal {
             JournalState::Sound => None,
-            JournalState::Missing => Some(lost("is gone")),
-            JournalState::Unreadable => Some(lost("cannot be read")),
+            JournalState::Missing => Some(lost("has lost its journal")),
+            JournalState::Unreadable => Some(lost("has a journal that cannot be read")),
             JournalState::Torn => {
-                let text = "the last words of its journal are torn, as after a kill";
+                let text = "has a journal whose last words are torn, as after a kill";
                 Some(Finding::note(Kind::Journal, text, "what stands before them counts, nothing is to be done"))
             }
         }
@@ -157,7 +156,7 @@ impl Case<'_> {
         let wrong = self.damaged(|range| range.start.0 < self.found.length.0);
         let text = || {
             let told = bytes(&wrong);
-            format!("{told} are not what was written (block sums): the disk or another program changed them")
+            format!("is damaged: {told} are not what was written, by their block sums")
         };
         (!wrong.is_empty()).then(|| Finding { ranges: wrong.clone(), ..Finding::damage(Kind::Block, text(), REPAIR) })
     }

@@ -63,7 +63,7 @@ fn a_sound_file_is_told_in_a_line() {
 #[test]
 fn damage_is_told_with_its_place_and_what_to_do() {
     let wrong = Inspection { damaged: vec![range(1, 2)], ..sound() };
-    told(&book(wrong.clone()), 3, "part: bytes 1048576-2097151 (1.0 MiB) are not what was written");
+    told(&book(wrong.clone()), 3, "is damaged: bytes 1048576-2097151 (1.0 MiB) are not what was written");
     told(&book(wrong), 3, "; `persxfer state check --repair` has");
     let many = (0..40).map(|i| ByteRange::new(Offset(i * 100), Offset(i * 100 + 10))).collect();
     told(&book(Inspection { damaged: many, ..sound() }), 3, "700-709 and 32 more (400 B)");
@@ -80,13 +80,13 @@ fn damage_is_told_with_its_place_and_what_to_do() {
     told(&book(Inspection { part: PartState::Strange, ..gone.clone() }), 3, "is no regular file, and was not opened");
     told(&book(Inspection { part: PartState::Folder, ..gone }), 3, "move it away");
     let lost = |journal| Inspection { held: set(&[]), verified: Length::ZERO, journal, ..sound() };
-    told(&book(lost(JournalState::Missing)), 3, "its journal is gone, so that nothing of the 3.0 MiB in it counts");
-    told(&book(lost(JournalState::Unreadable)), 3, "its journal cannot be read");
+    told(&book(lost(JournalState::Missing)), 3, "has lost its journal, so that nothing of the 3.0 MiB in it counts");
+    told(&book(lost(JournalState::Unreadable)), 3, "has a journal that cannot be read");
 }
 
 #[test]
 fn what_a_kill_leaves_is_no_damage() {
-    told(&book(Inspection { journal: JournalState::Torn, ..sound() }), 0, "are torn, as after a kill");
+    told(&book(Inspection { journal: JournalState::Torn, ..sound() }), 0, "whose last words are torn, as after a kill");
     let short = Inspection { length: Length(2 * MB), held: set(&[(0, 2)]), ..sound() };
     let killed = with(book(short), |record| record.owner = Some(OwnerId(7)));
     told(&killed, 0, "holds 2.0 MiB of the 3.0 MiB that are recorded");
@@ -95,7 +95,7 @@ fn what_a_kill_leaves_is_no_damage() {
         record.dossier.part.held = Length::ZERO;
         record.dossier.part.total = Some(Length(9));
     });
-    told(&early, 0, "its journal is gone");
+    told(&early, 0, "has lost its journal");
     let failed = with(
         book(Inspection { part: PartState::Missing, length: Length::ZERO, held: set(&[]), ..sound() }),
         |record| record.status = Status::Failed { code: -119, message: "wrong".into() },
@@ -118,7 +118,7 @@ fn a_repair_is_told_and_the_record_says_no_more_than_is_left() {
 fn what_a_process_works_on_is_never_repaired() {
     let wrong = || Inspection { damaged: vec![range(1, 2)], ..sound() };
     let held = Fake { held: Some(XferId(0x11)), ..book(wrong()) };
-    told(&held, 0, "process 4711 works on the file; that may be changing them");
+    told(&held, 0, "process 4711 works on it; that may be changing them");
     let (out, _, exit) = ran(&held, &["check", "--repair"]);
     assert_eq!(exit, Ok(5), "{out}");
     assert!(out.contains("not repaired: stop that process first"), "{out}");
