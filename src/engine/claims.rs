@@ -12,6 +12,7 @@ use crate::core::pers_xfer::sharing::{self, OwnerId};
 use crate::core::state::Document;
 use crate::core::time::Now;
 use crate::io::owner::{self, LifeSign};
+use crate::io::part;
 
 /// So many times is another id drawn where one is taken.
 const DRAWS: usize = 8;
@@ -189,7 +190,9 @@ impl Claims {
         if disk.owner.is_none() || disk.owner == self.me() {
             return None;
         }
-        living.in_use(disk).map(Loss::InUse)
+        let fault = living.in_use(disk)?;
+        // Of two that began the same at once the one whose part file is locked has it, whoever said so first.
+        (!holds_part_of(disk)).then_some(Loss::InUse(fault))
     }
 
     /// A record that is entered for the first time: another one of the same download gives way, unless it is run.
@@ -203,6 +206,11 @@ impl Claims {
         }
         None
     }
+}
+
+/// Is the part file of this download locked by this process?
+fn holds_part_of(record: &Record) -> bool {
+    record.path.as_deref().and_then(part::holder).is_some_and(|holder| holder == std::process::id().to_string())
 }
 
 /// What is at hand during a commit.
