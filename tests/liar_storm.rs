@@ -3,6 +3,7 @@
 //!
 //! Some sixty downloads run always; `tests/long` runs two thousand (`PERSXFER_LIAR`). A failure prints the seed; with
 //! `PERSXFER_LIAR=1 PERSXFER_LIAR_SEED=n` that download is lived again: the servers draw the same, only moments differ.
+//! `PERSXFER_LIAR_RUNS` sets how many runs a download under a digest has,
 //! `PERSXFER_LIAR_X` sets the number of connections; 0 leaves it to the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 #![allow(clippy::print_stderr, reason = "what is needed to repeat a failure is told")]
@@ -30,7 +31,7 @@ const RUNS_OF_LIES: u32 = 6;
 /// Then so many runs must be enough.
 const RUNS_OF_TRUTH: u32 = 4;
 /// So many runs must be enough where a digest is known and one answer in ten is honest.
-const RUNS_UNDER_A_DIGEST: u32 = 200;
+const RUNS_UNDER_A_DIGEST: u64 = 200;
 
 #[test]
 fn no_lie_is_ever_called_a_success() {
@@ -132,7 +133,7 @@ impl Life {
     }
 
     fn live_under_a_digest(&mut self) {
-        for _ in 0..RUNS_UNDER_A_DIGEST {
+        for _ in 0..number("PERSXFER_LIAR_RUNS").unwrap_or(RUNS_UNDER_A_DIGEST) {
             if self.run() {
                 return;
             }

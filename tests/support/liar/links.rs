@@ -24,7 +24,7 @@ pub(crate) enum Manner {
     HeadForAll,
     /// Each second answer to a range comes in drops that take for ever.
     Drips,
-    /// Each range ends sooner than asked, and says so.
+    /// Each range ends sooner than asked, and says so; not so soon that it brings nothing beyond what is compared.
     Short,
 }
 
@@ -119,8 +119,8 @@ impl Turn<'_> {
 
     fn short(&mut self, what: String, reply: Reply) -> (String, Reply) {
         match self.range() {
-            Some(range) if range.len() > 9_000 => {
-                let end = range.start + self.rng.random_range(8_000..range.len());
+            Some(range) if range.len() > 80_000 => {
+                let end = range.start + self.rng.random_range(70_000..range.len());
                 let label = format!("bytes {}-{}/{}", range.start, end - 1, self.data().len());
                 (format!("{what}, but shorter"), self.partial(range.start..end, &label))
             }
