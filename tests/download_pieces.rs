@@ -58,9 +58,11 @@ fn paced(data: &Arc<Vec<u8>>) -> Rig {
 
 /// Requests that began in this piece, at or behind its first byte less what is asked for again before it.
 fn asked_within(rig: &Rig, piece: usize) -> usize {
-    let within = |a: &Asked| a.range().is_some_and(|(from, last)| {
-        from + (64 << 10) >= piece * PIECE && last.is_some_and(|last| last < (piece + 1) * PIECE + (64 << 10))
-    });
+    let within = |a: &Asked| {
+        a.range().is_some_and(|(from, last)| {
+            from + (64 << 10) >= piece * PIECE && last.is_some_and(|last| last < (piece + 1) * PIECE + (64 << 10))
+        })
+    };
     rig.asked().iter().filter(|a| within(a)).count()
 }
 
@@ -90,7 +92,13 @@ fn after_a_second_wrong_piece_a_mirror_is_not_asked_again() {
     by_pieces(&w, &data, "sha-256", Whole::Told, &[&liar, &good]).args(&["-x", "2"]).run().exits(0).says(&["digest"]);
     w.holds(&data);
     let ranges = |rig: &Rig| rig.asked().iter().map(|a| format!("{:?} ", a.range())).collect::<String>();
-    assert!(liar.sent() < 2 * MB as u64 + (MB as u64) / 2, "{} bytes of a liar: {} good {}", liar.sent(), ranges(&liar), ranges(&good));
+    assert!(
+        liar.sent() < 2 * MB as u64 + (MB as u64) / 2,
+        "{} bytes of a liar: {} good {}",
+        liar.sent(),
+        ranges(&liar),
+        ranges(&good)
+    );
 }
 
 #[test]
@@ -135,7 +143,11 @@ fn what_a_killed_run_brought_is_looked_at_piece_by_piece() {
         px().run().exits(0).says(&["digest"]);
         w.holds(&data);
         let more = rig.sent() - before;
-        assert!(more < 3 * MB as u64 + 600_000, "{more} bytes after {before} {:?}", rig.asked().iter().map(support::Asked::range).collect::<Vec<_>>());
+        assert!(
+            more < 3 * MB as u64 + 600_000,
+            "{more} bytes after {before} {:?}",
+            rig.asked().iter().map(support::Asked::range).collect::<Vec<_>>()
+        );
         eventually("nothing is left beside it", || w.leftovers().is_empty());
     }
 }

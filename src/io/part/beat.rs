@@ -17,8 +17,9 @@ const CHECKPOINT_TIME: Delay = Delay::from_secs(5);
 const GATHER_TIME: Delay = Delay::from_millis(250);
 /// Of a file with gaps, what is not told is lost by a kill: it is written out and told after so long...
 const TELL_TIME: Delay = Delay::from_millis(50);
-/// ...or after so many new bytes: 1 MiB.
-const TELL_BYTES: u64 = 1 << 20;
+/// ...or after so many new bytes, 256 KiB, and this time.
+const TELL_BYTES: u64 = 256 << 10;
+const LEAST_TELL_TIME: Delay = Delay::from_millis(5);
 /// Block sums catch up by so much at most at one checkpoint, on its thread: 1 GiB.
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
@@ -52,7 +53,15 @@ enum Told {
 
 impl Beat {
     pub(super) const fn new() -> Self {
-        Self { fresh: 0, checkpoint_at: None, sums_at: None, waiting_since: None, told: Told::All, untold: 0, told_at: None }
+        Self {
+            fresh: 0,
+            checkpoint_at: None,
+            sums_at: None,
+            waiting_since: None,
+            told: Told::All,
+            untold: 0,
+            told_at: None,
+        }
     }
 
     /// So many bytes were written out; others still wait, perhaps.
@@ -70,7 +79,8 @@ impl Beat {
     }
 
     fn is_telling_due(&self, now: Mono) -> bool {
-        self.untold >= TELL_BYTES || self.told_at.is_none_or(|last| now.since(last) >= TELL_TIME)
+        let pause = if self.untold >= TELL_BYTES { LEAST_TELL_TIME } else { TELL_TIME };
+        self.told_at.is_none_or(|last| now.since(last) >= pause)
     }
 
     /// The journal has been told all.

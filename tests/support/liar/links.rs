@@ -44,14 +44,7 @@ pub(crate) struct Busy(Mutex<Vec<Instant>>);
 pub(crate) type Pace = (usize, Duration);
 
 pub(super) fn draw_manner(rng: &mut StdRng, proof: Proof) -> Manner {
-    let away = [
-        Away::Status(403),
-        Away::Status(429),
-        Away::Status(503),
-        Away::Status(503),
-        Away::Reset,
-        Away::Silence,
-    ];
+    let away = [Away::Status(403), Away::Status(429), Away::Status(503), Away::Status(503), Away::Reset, Away::Silence];
     match rng.random_range(0..12) {
         0..5 => Manner::Plain,
         5..8 => Manner::Few(rng.random_range(1..=3), away[rng.random_range(0..away.len())]),

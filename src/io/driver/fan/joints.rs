@@ -152,7 +152,9 @@ impl Fan<'_> {
             }
             let first = self.joints.open.keys().next().copied();
             match wrong {
-                Some(at) if first == Some(at) && self.planner.held().head().as_end() >= at => self.joint_is_wrong(at)?,
+                Some(at) if first == Some(at) && self.planner.held().head().as_end() >= at => {
+                    self.joint_is_wrong(at)?
+                }
                 _ => return Ok(()),
             }
         }

@@ -20,6 +20,8 @@ use crate::io::driver::fan::{Fan, Opening, reach_of};
 use crate::io::driver::session::Session;
 use crate::io::driver::{Beside, FanSeat};
 
+/// How much right before its range a link asks for again, beside the session that has compared [`OVERLAP`].
+const LINK_OVERLAP: Length = Length(16 << 10);
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
 
@@ -103,7 +105,7 @@ impl Fan<'_> {
         let before = Offset(start.0.saturating_sub(1));
         let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end && run.end == start);
         let (Some(run), Some(store)) = (run, &mut self.session.store) else { return Ok(Length::ZERO) };
-        let block = ByteRange::new(start.back(OVERLAP).max(run.start), start);
+        let block = ByteRange::new(start.back(LINK_OVERLAP).max(run.start), start);
         Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
     }
 
