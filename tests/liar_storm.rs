@@ -3,7 +3,8 @@
 //!
 //! Some sixty downloads run always; `tests/long` runs two thousand (`PERSXFER_LIAR`). A failure prints the seed; with
 //! `PERSXFER_LIAR=1 PERSXFER_LIAR_SEED=n` that download is lived again: the servers draw the same, only moments differ.
-//! `PERSXFER_LIAR_X` sets the number of connections.
+//! `PERSXFER_LIAR_RUNS` sets how many runs a download under a digest has,
+//! `PERSXFER_LIAR_X` sets the number of connections; 0 leaves it to the program.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 #![allow(clippy::print_stderr, reason = "what is needed to repeat a failure is told")]
 
@@ -14,7 +15,7 @@ mod support;
 use std::os::unix::process::ExitStatusExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use liar::{Liar, Plan, Proof};
 use rand::rngs::StdRng;
@@ -30,7 +31,7 @@ const RUNS_OF_LIES: u32 = 6;
 /// Then so many runs must be enough.
 const RUNS_OF_TRUTH: u32 = 4;
 /// So many runs must be enough where a digest is known and one answer in ten is honest.
-const RUNS_UNDER_A_DIGEST: u32 = 200;
+const RUNS_UNDER_A_DIGEST: u64 = 200;
 
 #[test]
 fn no_lie_is_ever_called_a_success() {
@@ -101,7 +102,7 @@ impl Life {
         };
         let rigs: Vec<_> = (0..liar.plan.homes.len()).map(rig).collect();
         liar.lives_at(rigs.iter().map(|rig| rig.url("/f")).collect());
-        let connections = connections(&mut rng);
+        let connections = connections(&mut rng, &liar.plan);
         Self { liar, rigs, w: World::new(), rng, connections, runs: 0, killed: false, last: String::new() }
     }
 
@@ -132,7 +133,7 @@ impl Life {
     }
 
     fn live_under_a_digest(&mut self) {
-        for _ in 0..RUNS_UNDER_A_DIGEST {
+        for _ in 0..number("PERSXFER_LIAR_RUNS").unwrap_or(RUNS_UNDER_A_DIGEST) {
             if self.run() {
                 return;
             }
@@ -220,12 +221,14 @@ impl Life {
         let sizes: Vec<_> = plan.versions.iter().map(|v| v.len()).collect();
         format!(
             "=== {why}\nagain: PERSXFER_LIAR=1 PERSXFER_LIAR_SEED={} cargo test --test liar_storm {test}\n\
-             {:?} {:?} {:?} versions {sizes:?} homes {:?} connections {:?}\n{}\n{}\n{}",
+             {:?} {:?} {:?} versions {sizes:?} homes {:?} manners {:?} pace {:?} connections {:?}\n{}\n{}\n{}",
             plan.seed,
             plan.proof,
             plan.tags,
             plan.sizes,
             plan.homes,
+            plan.manners,
+            plan.pace,
             self.connections,
             self.liar.story(),
             self.last,
@@ -234,10 +237,13 @@ impl Life {
     }
 }
 
-/// How many connections a download has, where the program knows of such a thing.
-fn connections(rng: &mut StdRng) -> Option<u64> {
-    static KNOWN: OnceLock<bool> = OnceLock::new();
-    let known = *KNOWN.get_or_init(|| World::new().px(["download", "--help"]).run().stdout.contains("--connections"));
-    let drawn = rng.random_range(1..=4);
-    known.then(|| number("PERSXFER_LIAR_X").unwrap_or(drawn))
+/// How many connections a download has: none said is the default, one a mirror.
+fn connections(rng: &mut StdRng, plan: &Plan) -> Option<u64> {
+    let unsaid = plan.homes.len() > 1 && rng.random_bool(0.3);
+    let drawn = if plan.pace.is_some() { rng.random_range(2..=6) } else { rng.random_range(1..=4) };
+    match number("PERSXFER_LIAR_X") {
+        Some(0) => None,
+        Some(n) => Some(n),
+        None => (!unsaid).then_some(drawn),
+    }
 }

@@ -30,6 +30,8 @@ pub struct LinkPlan {
     pub named_by: NamedBy,
     /// What to fetch; where it is read through, the whole file.
     pub range: ByteRange,
+    /// So much is asked for behind it, by which what another link brings there is compared.
+    pub beyond: Length,
     /// By a range, or by reading the whole through: then every byte held is compared as it comes.
     pub reach: Reach,
     /// So many bytes right before the range are held: they are asked for too, and compared before anything is written.
@@ -154,7 +156,7 @@ impl Link {
 
     fn ask_for_the_range(&mut self) -> LinkStep {
         let from = self.plan.range.start.back(self.plan.overlap);
-        self.ask(Purpose::Body, ByteRange::new(from, self.plan.range.end))
+        self.ask(Purpose::Body, ByteRange::new(from, self.plan.range.end + self.plan.beyond))
     }
 
     fn ask(&mut self, purpose: Purpose, range: ByteRange) -> LinkStep {
@@ -294,7 +296,7 @@ impl Link {
             return LinkStep::bad(BadAnswer::Unproven);
         };
         self.note(origin, |notes| notes.ranges = Ranges::Work);
-        LinkStep::Take { at: range.start, end: range.end.min(self.plan.range.end), joint }
+        LinkStep::Take { at: range.start, end: range.end.min(self.plan.range.end + self.plan.beyond), joint }
     }
 
     /// Did this origin return the block, and does it still speak of the same version?

@@ -4,7 +4,6 @@ use crate::core::file_xfer::dossier::Ranges;
 use crate::core::machine::Cx;
 use crate::core::range::Length;
 use crate::core::segments::link::{Example, Link, Phase};
-use crate::core::segments::machine::stop;
 use crate::core::segments::roster::Yield;
 use crate::core::segments::{Action, Ending, LinkId, Reach, Segments};
 use crate::core::time::Mono;
@@ -54,8 +53,7 @@ impl Segments {
             Ending::RangesIgnored => self.roster.of_mut(link.seat).ranges = Ranges::Broken,
             Ending::Odd => {
                 self.roster.drop_out(link.seat);
-                let same = |other: &&mut Link| other.seat == link.seat && other.phase != Phase::Stopping;
-                self.links.iter_mut().filter(same).for_each(|other| stop(other, cx.out));
+                self.stop_links_of(link.seat, cx.out);
             }
             Ending::Served | Ending::Cut | Ending::Stopped | Ending::Refused { retry_after: None } => {}
         }

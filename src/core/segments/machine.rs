@@ -146,11 +146,20 @@ impl Segments {
         self.held.remove(range);
         if let Some(seat) = blamed {
             self.roster.blame(seat);
+            if self.roster.is_dropped(seat) {
+                self.stop_links_of(seat, cx.out);
+            }
         }
         if self.stage == Stage::Whole && !self.is_whole() {
             self.stage = Stage::Fetching;
         }
         self.plan(None, cx);
+    }
+
+    /// Ends what a seat still brings: it is not asked any more.
+    pub(super) fn stop_links_of(&mut self, seat: usize, out: &mut Vec<Action>) {
+        let same = |link: &&mut Link| link.seat == seat && link.phase != Phase::Stopping;
+        self.links.iter_mut().filter(same).for_each(|link| stop(link, out));
     }
 
     pub(super) fn is_whole(&self) -> bool {

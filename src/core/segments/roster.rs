@@ -201,6 +201,11 @@ impl Roster {
         self.seats[seat].standing = Standing::Dropped;
     }
 
+    /// It is never to be asked again.
+    pub(super) fn is_dropped(&self, seat: usize) -> bool {
+        self.seats.get(seat).is_some_and(|state| state.standing == Standing::Dropped)
+    }
+
     /// It sent wrong bytes.
     pub(super) fn blame(&mut self, seat: usize) {
         let Some(state) = self.seats.get_mut(seat) else { return };

@@ -62,7 +62,11 @@ pub(super) struct OpenBody {
 
 impl Session {
     /// Opens the part files where their name is known, and makes the machine.
-    pub(super) fn open(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+    pub(super) fn open(mut orders: Orders, mut hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+        if orders.fan.connections > 1 && orders.fan.per_origin > 1 {
+            // The user wants connections, not streams of one.
+            hands.client = hands.client.apart();
+        }
         let server_digest = adopt_law(&mut orders);
         let mut store = orders.store.take();
         // Where the server is only asked about a finished file, there is nothing to open yet.

@@ -13,8 +13,13 @@ use crate::io::part::{Marked, PartStore};
 const CHECKPOINT_BYTES: u64 = 64 << 20;
 /// A checkpoint is due after so long, if there are new bytes; and so often block sums catch up.
 const CHECKPOINT_TIME: Delay = Delay::from_secs(5);
-/// Bytes wait so long at most before they are written out; and what is held of a file with gaps is told so often at most.
+/// Bytes wait so long at most before they are written out.
 const GATHER_TIME: Delay = Delay::from_millis(250);
+/// Of a file with gaps, what is not told is lost by a kill: it is written out and told after so long...
+const TELL_TIME: Delay = Delay::from_millis(50);
+/// ...or after so many new bytes, 256 KiB, and this time.
+const TELL_BYTES: u64 = 256 << 10;
+const LEAST_TELL_TIME: Delay = Delay::from_millis(5);
 /// Block sums catch up by so much at most at one checkpoint, on its thread: 1 GiB.
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
@@ -33,7 +38,9 @@ pub(super) struct Beat {
     waiting_since: Option<Mono>,
     /// Does the journal know of all that was written out?
     told: Told,
-    /// When it was last told what is held of a file with gaps.
+    /// Bytes taken since the journal was last told what is held of a file with gaps.
+    untold: u64,
+    /// When that was.
     told_at: Option<Mono>,
 }
 
@@ -46,7 +53,15 @@ enum Told {
 
 impl Beat {
     pub(super) const fn new() -> Self {
-        Self { fresh: 0, checkpoint_at: None, sums_at: None, waiting_since: None, told: Told::All, told_at: None }
+        Self {
+            fresh: 0,
+            checkpoint_at: None,
+            sums_at: None,
+            waiting_since: None,
+            told: Told::All,
+            untold: 0,
+            told_at: None,
+        }
     }
 
     /// So many bytes were written out; others still wait, perhaps.
@@ -56,6 +71,16 @@ impl Beat {
         }
         self.fresh += n;
         self.told = Told::NotAll;
+    }
+
+    /// So many bytes came.
+    pub(super) const fn took(&mut self, n: u64) {
+        self.untold = self.untold.saturating_add(n);
+    }
+
+    fn is_telling_due(&self, now: Mono) -> bool {
+        let pause = if self.untold >= TELL_BYTES { LEAST_TELL_TIME } else { TELL_TIME };
+        self.told_at.is_none_or(|last| now.since(last) >= pause)
     }
 
     /// The journal has been told all.
@@ -150,10 +175,9 @@ impl PartStore {
     /// While the part has gaps, its length tells nothing after a kill: the journal is told instead.
     fn tell_segments_late(&mut self, now: Mono) -> Result<(), LocalFault> {
         let news = self.beat.told == Told::NotAll || self.part.waits();
-        if self.part.gaps == Gaps::No || !news {
-            return Ok(());
-        }
-        if self.beat.told_at.is_some_and(|last| now.since(last) < GATHER_TIME) {
+        // Gaps that are not told of yet are in memory only: they are when enough waits there.
+        let early = !self.part.islands.is_empty() && self.beat.untold >= TELL_BYTES;
+        if self.part.gaps == Gaps::No && !early || !news || !self.beat.is_telling_due(now) {
             return Ok(());
         }
         self.write_out(Place::Part)?;
@@ -161,7 +185,7 @@ impl PartStore {
         if let Some(mut journal) = try_lock(&self.journal) {
             journal.append(&[self.part.told_segments()])?;
             self.beat.told();
-            self.beat.told_at = Some(now);
+            (self.beat.untold, self.beat.told_at) = (0, Some(now));
         }
         Ok(())
     }

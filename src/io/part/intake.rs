@@ -30,6 +30,9 @@ impl PartStore {
         if beyond && !bytes.is_empty() {
             self.find_island(at.0)?;
         }
+        if place == Place::Part {
+            self.beat.took(bytes.len() as u64);
+        }
         let (mut at, mut rest) = (at.0, bytes);
         while !rest.is_empty() {
             let draft = self.draft_mut(place)?;

@@ -40,6 +40,16 @@ const MISDIRECTED: u16 = 421;
 pub struct Client {
     setup: Arc<Setup>,
     pool: Arc<Pool>,
+    speaks: Speaks,
+}
+
+/// Which versions of HTTP a client offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Speaks {
+    /// HTTP/2 where the server has it: all requests to it share one connection.
+    Any,
+    /// HTTP/1.1 only: requests side by side have a connection each.
+    OneAtATime,
 }
 
 /// What all clients of one process share.
@@ -56,6 +66,9 @@ struct Pool {
     keeping: OnceLock<reqwest::Client>,
     /// Makes a new connection for every request: for the second try after a used one failed.
     lone: OnceLock<reqwest::Client>,
+    /// The same two, by HTTP/1.1 only.
+    keeping_apart: OnceLock<reqwest::Client>,
+    lone_apart: OnceLock<reqwest::Client>,
     second_tries: AtomicU64,
 }
 
@@ -95,13 +108,19 @@ impl Client {
             return Err(NetConfigError::UserAgent { text: settings.user_agent.clone() });
         }
         // Building it now proves the settings, so that nothing can go wrong with them later.
-        let pool = Pool { keeping: setup.build(Reuse::Allowed)?.into(), ..Pool::default() };
-        Ok(Self { setup: Arc::new(setup), pool: Arc::new(pool) })
+        let pool = Pool { keeping: setup.build(Reuse::Allowed, Speaks::Any)?.into(), ..Pool::default() };
+        Ok(Self { setup: Arc::new(setup), pool: Arc::new(pool), speaks: Speaks::Any })
     }
 
     /// Another client of the same settings with connections of its own, for another runtime.
     pub fn with_own_pool(&self) -> Self {
-        Self { setup: Arc::clone(&self.setup), pool: Arc::default() }
+        Self { setup: Arc::clone(&self.setup), pool: Arc::default(), speaks: self.speaks }
+    }
+
+    /// The same client for requests that are to run side by side on connections of their own: one that HTTP/2 shares is
+    /// one to whoever limits what a connection may have. It speaks HTTP/1.1 only.
+    pub fn apart(&self) -> Self {
+        Self { speaks: Speaks::OneAtATime, ..self.clone() }
     }
 
     /// How often a request was sent a second time, because the pooled connection it had been sent on turned out to be
@@ -160,23 +179,29 @@ impl Client {
     }
 
     fn client(&self, reuse: Reuse) -> Result<&reqwest::Client, Failure> {
-        let slot = match reuse {
-            Reuse::Allowed => &self.pool.keeping,
-            Reuse::Never => &self.pool.lone,
+        let slot = match (reuse, self.speaks) {
+            (Reuse::Allowed, Speaks::Any) => &self.pool.keeping,
+            (Reuse::Never, Speaks::Any) => &self.pool.lone,
+            (Reuse::Allowed, Speaks::OneAtATime) => &self.pool.keeping_apart,
+            (Reuse::Never, Speaks::OneAtATime) => &self.pool.lone_apart,
         };
         if let Some(client) = slot.get() {
             return Ok(client);
         }
-        let built = self.setup.build(reuse).map_err(|e| Failure::Connect { detail: e.to_string() })?;
+        let built = self.setup.build(reuse, self.speaks).map_err(|e| Failure::Connect { detail: e.to_string() })?;
         Ok(slot.get_or_init(|| built))
     }
 }
 
 impl Setup {
-    fn build(&self, reuse: Reuse) -> Result<reqwest::Client, NetConfigError> {
+    fn build(&self, reuse: Reuse, speaks: Speaks) -> Result<reqwest::Client, NetConfigError> {
         let timeout = self.settings.connect_timeout.as_std();
+        let mut tls = self.tls.clone();
+        if speaks == Speaks::OneAtATime {
+            tls::without_http_2(&mut tls);
+        }
         let mut builder = reqwest::Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
+            .tls_backend_preconfigured(tls)
             .dns_resolver(Arc::new(self.resolver.clone()))
             .connector_layer(Watch)
             .connect_timeout(timeout)
@@ -188,6 +213,9 @@ impl Setup {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .pool_idle_timeout(POOL_IDLE);
+        if speaks == Speaks::OneAtATime {
+            builder = builder.http1_only();
+        }
         if let Reuse::Never = reuse {
             builder = builder.pool_max_idle_per_host(0);
         }

@@ -21,6 +21,8 @@ use super::settings::{Identity, NetConfigError, NetSettings, Roots, Verify};
 #[error("this system names no certificate authorities to trust; install them, or give a file with --cacert")]
 pub(super) struct NoRoots;
 
+const HTTP_1_1: &[u8] = b"http/1.1";
+
 /// The configuration for all connections.
 pub(super) fn config(settings: &NetSettings) -> Result<ClientConfig, NetConfigError> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
@@ -39,8 +41,13 @@ pub(super) fn config(settings: &NetSettings) -> Result<ClientConfig, NetConfigEr
             builder.with_client_auth_cert(chain, key).map_err(bad)?
         }
     };
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"h2".to_vec(), HTTP_1_1.to_vec()];
     Ok(config)
+}
+
+/// A server that is not offered HTTP/2 speaks HTTP/1.1.
+pub(super) fn without_http_2(config: &mut ClientConfig) {
+    config.alpn_protocols = vec![HTTP_1_1.to_vec()];
 }
 
 /// Judges servers' certificates.

@@ -11,6 +11,7 @@
 //! - **A digest is known.** Then every lie is told, and one answer in ten is honest.
 
 mod lies;
+mod links;
 mod ranges;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,7 @@ use rand::{RngExt, SeedableRng};
 use crate::support::rig::lock;
 use crate::support::{Asked, Reply, noise};
 use lies::Turn;
+use links::{Busy, Manner, Pace};
 
 /// What vouches for the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +71,10 @@ pub(crate) struct Plan {
     pub(crate) rough: u32,
     /// The version that each mirror serves most of the time.
     pub(crate) homes: Vec<usize>,
+    /// How each mirror treats several connections; where there is a pace.
+    pub(crate) manners: Vec<Manner>,
+    /// The pace of large files, which are split.
+    pub(crate) pace: Option<Pace>,
 }
 
 /// The servers of one download, whatever they are asked.
@@ -82,6 +88,7 @@ pub(crate) struct Liar {
     /// Answers so far, as lines for people.
     log: Mutex<Vec<String>>,
     honest: AtomicBool,
+    busy: Vec<Busy>,
 }
 
 impl Plan {
@@ -102,13 +109,16 @@ impl Plan {
         let sizes = if rng.random_bool(0.5) { Sizes::Told } else { Sizes::Hidden };
         let alone = tags != Tags::TrueOfNear && rng.random_bool(0.3);
         let count = if alone { 1 } else { rng.random_range(2..=3) };
-        let versions = versions(&mut rng, seed, tags, count);
+        let pace = rng.random_bool(0.5).then(|| links::draw_pace(&mut rng));
+        let n = if pace.is_some() { large(&mut rng) } else { size(&mut rng) };
+        let versions = versions(&mut rng, seed, tags, (count, n));
         // Where versions are nearly alike, only the tags of one origin tell them apart.
         let mirrors = if tags == Tags::TrueOfNear { 1 } else { rng.random_range(1..=3) };
         let home = |rng: &mut StdRng| if proof == Proof::Digest { 0 } else { rng.random_range(0..count) };
-        let homes = (0..mirrors).map(|_| home(&mut rng)).collect();
+        let homes: Vec<_> = (0..mirrors).map(|_| home(&mut rng)).collect();
+        let manners = homes.iter().map(|_| links::draw_manner(&mut rng, proof)).collect();
         let rough = [10, 50, 80][rng.random_range(0..3)];
-        Self { seed, proof, tags, sizes, versions, rough, homes }
+        Self { seed, proof, tags, sizes, versions, rough, homes, manners, pace }
     }
 
     /// The one file that may come out where a digest is known, and that comes out in the end anyway.
@@ -126,8 +136,16 @@ fn size(rng: &mut StdRng) -> usize {
     }
 }
 
-fn versions(rng: &mut StdRng, seed: u64, tags: Tags, count: usize) -> Vec<Arc<Vec<u8>>> {
-    let n = size(rng);
+/// Large enough to be split.
+fn large(rng: &mut StdRng) -> usize {
+    match rng.random_range(0..10) {
+        0..7 => rng.random_range(600_000..2_000_000),
+        7..9 => rng.random_range(2_000_000..3_500_000),
+        _ => rng.random_range(3_500_000..6_000_000),
+    }
+}
+
+fn versions(rng: &mut StdRng, seed: u64, tags: Tags, (count, n): (usize, usize)) -> Vec<Arc<Vec<u8>>> {
     let first = noise(seed, n);
     let dull = rng.random_bool(0.2);
     let grown = rng.random_bool(0.2);
@@ -138,7 +156,7 @@ fn versions(rng: &mut StdRng, seed: u64, tags: Tags, count: usize) -> Vec<Arc<Ve
             Tags::TrueOfNear => near(rng, &all[i - 1], seed),
             _ if grown => grown_from(&all[i - 1], seed),
             _ if rng.random_bool(0.5) => noise(seed, n),
-            _ => noise(seed, size(rng)),
+            _ => noise(seed, if n > 500_000 { large(rng) } else { size(rng) }),
         };
         all.push(data);
     }
@@ -170,8 +188,10 @@ fn dulled(data: &Arc<Vec<u8>>) -> Arc<Vec<u8>> {
 
 impl Liar {
     pub(crate) fn new(plan: Plan) -> Arc<Self> {
+        let busy = plan.homes.iter().map(|_| Busy::default()).collect();
         Arc::new(Self {
             plan,
+            busy,
             urls: OnceLock::new(),
             known: AtomicBool::new(false),
             cut_unseen: AtomicBool::new(false),
@@ -222,7 +242,12 @@ impl Liar {
         let rng = StdRng::seed_from_u64(which.wrapping_add(asked.n as u64));
         let mut turn = Turn { liar: self, mirror, asked, rng, version: 0 };
         let honest = self.honest.load(Ordering::SeqCst);
-        let (what, reply) = if honest { turn.repentant() } else { turn.answer() };
+        let (what, reply) = if honest {
+            turn.repentant()
+        } else {
+            let (what, reply) = turn.answer();
+            self.mannered(&mut turn, what, reply)
+        };
         let (range, condition) = (asked.header("range").unwrap_or("-"), asked.header("if-range").unwrap_or("-"));
         self.note(format!(
             "mirror {mirror} #{} {} {range} {condition}: v{} {what}",

@@ -151,6 +151,11 @@ impl Reply {
         self
     }
 
+    /// It has a pace already.
+    pub(crate) fn has_pace(&self) -> bool {
+        self.pace.is_some()
+    }
+
     /// After `n` bytes of the body it ends as said; a body that is no longer than that is sent whole.
     pub(crate) fn cut(mut self, n: usize, end: End) -> Self {
         if n < self.part.len() {

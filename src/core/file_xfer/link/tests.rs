@@ -43,6 +43,7 @@ impl Bench {
         let plan = LinkPlan {
             url: url(mirror),
             first_origin: url("http://a/f").origin(),
+            beyond: Length::ZERO,
             range: ByteRange::new(Offset(200 * KIB), Offset(300 * KIB)),
             named_by: NamedBy::User,
             reach: Reach::Ranged,

@@ -17,6 +17,9 @@ pub(super) struct Line {
     /// Where the next byte of its open body stands in the file.
     pub(super) at: Offset,
     pub(super) doing: Doing,
+    pub(super) start: Start,
+    /// What came from beyond its range, while it reads on.
+    pub(super) tail: Vec<u8>,
     pub(super) orders: mpsc::UnboundedSender<Order>,
     /// Requests ordered so far.
     pub(super) request: u32,
@@ -35,6 +38,17 @@ pub(super) enum Doing {
         /// One beyond the last byte that this answer brings.
         end: Offset,
     },
+    /// Its range is done; what follows is for comparing what stands there, up to here.
+    ReadingOn { until: Offset },
+}
+
+/// How the first byte of a link's range is joined to what lies right before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// That was held, and compared.
+    Compared,
+    /// Nobody knows yet.
+    Open,
 }
 
 impl Line {

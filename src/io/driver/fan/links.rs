@@ -13,12 +13,15 @@ use crate::core::time::Mono;
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
 use crate::core::verdict::{Context, Scope, judge};
-use crate::io::driver::fan::line::{Doing, Line};
+use crate::io::driver::fan::joints::beyond;
+use crate::io::driver::fan::line::{Doing, Line, Start};
 use crate::io::driver::fan::wire::{Order, Wire};
 use crate::io::driver::fan::{Fan, Opening, reach_of};
 use crate::io::driver::session::Session;
 use crate::io::driver::{Beside, FanSeat};
 
+/// How much right before its range a link asks for again, beside the session that has compared [`OVERLAP`].
+const LINK_OVERLAP: Length = Length(16 << 10);
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
 
@@ -28,8 +31,14 @@ impl Fan<'_> {
         let reach = reach_of(self.session.machine.ways(&split.origin).ranges);
         // What is held behind the first gap need not come again, where the answer need not be read through.
         let gap = self.planner.held().gaps(split.total).find(|gap| gap.end > split.at);
-        let end = gap.filter(|_| reach == Reach::Ranged).map_or(split.end, |gap| gap.end.min(split.end));
-        let link = self.planner.adopt(self.own, split.at, split.end, reach, now);
+        let (mut end, mut own_end) = (split.end, split.end);
+        if reach == Reach::Ranged {
+            // What is read beyond the range is not claimed.
+            let read_on = beyond(&self.session.orders, split.end, split.total).min(split.end - split.at);
+            own_end = own_end.back(read_on);
+            end = gap.map_or(own_end, |gap| gap.end.min(own_end));
+        }
+        let link = self.planner.adopt(self.own, split.at, own_end, reach, now);
         let Some(open) = self.session.open.take() else { return self.plan(Event::Ended(link, Ending::Cut)) };
         let range = ByteRange::new(split.at, end);
         let mut line = self.line(link, self.own, None, range, Some(open.body));
@@ -56,6 +65,7 @@ impl Fan<'_> {
             first_origin: self.session.orders.first_origin.clone(),
             named_by,
             range,
+            beyond: beyond(&self.session.orders, range.end, self.total),
             reach,
             overlap,
             proof: if overlap > Length::ZERO { None } else { self.proof(vouched)? },
@@ -69,7 +79,11 @@ impl Fan<'_> {
             return Ok(());
         }
         let machine = Link::new(plan);
-        let line = self.line(link, seat, Some(machine), range, None);
+        let mut line = self.line(link, seat, Some(machine), range, None);
+        if reach == Reach::Ranged && overlap == Length::ZERO {
+            line.start = Start::Open;
+            self.joints_begin(range.start, seat);
+        }
         self.lines.insert(link, line);
         let step = self.lines.get_mut(&link).and_then(|line| line.machine.as_mut()).map(Link::start);
         step.map_or(Ok(()), |step| self.step(link, step))
@@ -87,11 +101,11 @@ impl Fan<'_> {
     }
 
     /// How many bytes right before a range are held, where they can prove something.
-    fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
+    pub(super) fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
         let before = Offset(start.0.saturating_sub(1));
         let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end && run.end == start);
         let (Some(run), Some(store)) = (run, &mut self.session.store) else { return Ok(Length::ZERO) };
-        let block = ByteRange::new(start.back(OVERLAP).max(run.start), start);
+        let block = ByteRange::new(start.back(LINK_OVERLAP).max(run.start), start);
         Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
     }
 
@@ -142,7 +156,18 @@ impl Fan<'_> {
             request: 0,
         };
         let task = self.wires.spawn_local(wire.run(body));
-        Line { machine, seat, range, at: range.start, doing: Doing::Asking, orders, request: 0, task }
+        Line {
+            machine,
+            seat,
+            range,
+            at: range.start,
+            doing: Doing::Asking,
+            start: Start::Compared,
+            tail: Vec::new(),
+            orders,
+            request: 0,
+            task,
+        }
     }
 
     /// Tells a link's machine what happened, and does what it wants.
@@ -210,6 +235,10 @@ impl Fan<'_> {
     /// A link broke off, or was refused.
     pub(super) fn broke(&mut self, link: LinkId, failure: &Failure) -> Result<(), LocalFault> {
         tracing::debug!(%failure, "a connection ended");
+        if self.lines.get(&link).is_some_and(|line| matches!(line.doing, Doing::ReadingOn { .. })) {
+            // All that it was to bring is here.
+            return self.over(link, Ending::Cut);
+        }
         let began = self.lines.get(&link).is_some_and(|line| line.doing != Doing::Asking);
         self.failed(link, failure);
         self.over(link, ending_of(failure, began))

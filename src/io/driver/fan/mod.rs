@@ -5,6 +5,7 @@
 //! Everything runs on the session's lane. The wires only move bytes; this loop alone has the part file.
 
 mod checks;
+mod joints;
 mod line;
 mod links;
 mod take;
@@ -19,14 +20,16 @@ use tokio::task::JoinSet;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::{BesideEnd, Receive, Split, Step};
 use crate::core::machine::{Cx, Machine};
-use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::range::{ByteRange, Length};
 use crate::core::segments::{Action, Ending, Event, LinkId, Reach, Rules, Segments};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::MirrorUrl;
 use crate::io::driver::session::Session;
-use crate::io::driver::{Beside, Orders, Tell};
+use crate::io::driver::{Beside, Tell};
 use crate::io::part::PartStore;
 use checks::Checks;
+pub(super) use joints::own_share;
+use joints::{OpenJoints, Settled};
 use line::Line;
 use wire::Told;
 
@@ -60,6 +63,8 @@ pub(super) struct Fan<'a> {
     served: Vec<usize>,
     told: Mono,
     checks: Option<Checks>,
+    joints: OpenJoints,
+    total: Length,
     end: Option<BesideEnd>,
 }
 
@@ -112,7 +117,7 @@ impl<'a> Fan<'a> {
         let plan = &session.orders.fan;
         let rules = Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least };
         let mut fan = Self {
-            planner: Segments::new(split.total, held, seats, rules),
+            planner: Segments::new(split.total, held.clone(), seats, rules),
             lines: BTreeMap::new(),
             unproven: Vec::new(),
             proofless: Length::ZERO,
@@ -126,6 +131,8 @@ impl<'a> Fan<'a> {
             served: Vec::new(),
             told: now,
             checks: Checks::of(&session.orders.terms, split.total),
+            joints: OpenJoints::of(&session.orders, &held),
+            total: split.total,
             end: None,
             session,
         };
@@ -136,12 +143,17 @@ impl<'a> Fan<'a> {
     /// Runs until the file is whole, or nothing goes on.
     async fn run(&mut self) -> Result<BesideEnd, LocalFault> {
         loop {
+            let now = self.session.hands.clock.now().mono;
             match self.end.take() {
-                Some(BesideEnd::Whole) if !self.check_the_rest().await? => continue,
-                Some(end) => return Ok(end),
+                Some(BesideEnd::Whole) => match self.settle_joints(now)? {
+                    Settled::Yes if self.check_the_rest().await? => return Ok(BesideEnd::Whole),
+                    Settled::Yes | Settled::Again => continue,
+                    Settled::NotYet => self.end = Some(BesideEnd::Whole),
+                    Settled::Never(end) => return self.failed_end(end),
+                },
+                Some(end) => return self.failed_end(end),
                 None => {}
             }
-            let now = self.session.hands.clock.now().mono;
             let wake = self.planner.wake_at().map_or(BEAT, |at| at.since(now).as_std().min(BEAT));
             tokio::select! {
                 biased;
@@ -149,6 +161,11 @@ impl<'a> Fan<'a> {
                 () = tokio::time::sleep(wake) => self.beat()?,
             }
         }
+    }
+
+    fn failed_end(&mut self, end: BesideEnd) -> Result<BesideEnd, LocalFault> {
+        self.leave_joints_open()?;
+        Ok(end)
     }
 
     /// Nothing came for a while.
@@ -247,17 +264,6 @@ impl<'a> Fan<'a> {
             }
         }
     }
-}
-
-/// Up to where the session's own request asks, where links are going to fetch what lies behind: to what is held there, or
-/// its share.
-pub(super) fn own_share(orders: &Orders, store: &PartStore) -> Option<Offset> {
-    let total = orders.dossier.part.total.filter(|_| orders.dossier.rival.is_none())?;
-    let gap = store.segments().first_gap(total)?;
-    let links = u64::try_from(orders.fan.connections.max(1)).unwrap_or(u64::MAX);
-    let share = Length(gap.length().0.div_ceil(links).max(orders.fan.least.0));
-    let end = gap.end.min(gap.start + share);
-    (end < total.as_end()).then_some(end)
 }
 
 /// The reach of the session's own answer: where its origin is known to ignore ranges, it can only be read through.

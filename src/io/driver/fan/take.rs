@@ -39,6 +39,7 @@ impl Fan<'_> {
             Doing::Asking => Ok(()),
             Doing::Comparing { until } => self.compare(link, until, chunk),
             Doing::Taking { end } => self.take(link, end, chunk),
+            Doing::ReadingOn { until } => self.tail(link, until, &chunk),
         }
     }
 
@@ -58,12 +59,13 @@ impl Fan<'_> {
 
     fn take(&mut self, link: LinkId, end: Offset, mut chunk: Bytes) -> Result<(), LocalFault> {
         let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
-        let end = end.min(line.range.end);
+        let (answer_end, end) = (end, end.min(line.range.end));
         let before = chunk.split_to(chunk.len().min(room(line.at, line.range.start)));
         if !before.is_empty() && !self.compare_before(link, &before)? {
             return Ok(());
         }
         let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
+        let (start, arrived) = (line.at, chunk.clone());
         chunk.truncate(room(line.at, end));
         while !chunk.is_empty() {
             chunk = match self.take_part(link, chunk)? {
@@ -75,7 +77,13 @@ impl Fan<'_> {
         self.tick(now)?;
         self.open_unproven()?;
         match self.lines.get(&link) {
-            Some(line) if line.at >= end.min(line.range.end) => self.over(link, Ending::Served),
+            Some(line) if line.at >= end.min(line.range.end) => match self.reads_on(link, answer_end) {
+                Some(until) => {
+                    let done = room(start, line.at).min(arrived.len());
+                    self.tail(link, until, &arrived.slice(done..))
+                }
+                None => self.over(link, Ending::Served),
+            },
             _ => Ok(()),
         }
     }
@@ -115,11 +123,13 @@ impl Fan<'_> {
         } else {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
+            self.joints_wrote(link, ByteRange::new(at, at + length));
         }
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
         if !held {
             self.check_pieces(seat, at, length)?;
+            self.compare_joints()?;
         }
         // The planner may have taken the rest away.
         let left = self.lines.get(&link).map(|line| room(line.at, line.range.end));
@@ -178,6 +188,7 @@ impl Fan<'_> {
                 let cut = Cut::Short { got: line.at.as_length(), want: end.as_length() };
                 self.broke(link, &Failure::Cut(cut))
             }
+            Doing::ReadingOn { .. } => self.over(link, Ending::Served),
             Doing::Asking | Doing::Comparing { .. } => {
                 let detail = "the body ended early".to_owned();
                 self.broke(link, &Failure::Cut(Cut::Broken { detail }))

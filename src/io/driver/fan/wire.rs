@@ -152,7 +152,9 @@ impl Wire {
                 return Next::Ended;
             }
             let last = matches!(news, News::End | News::Broke(_));
-            if self.pass(length).await == Brake::Waited || self.tell(news).await == Brake::Waited {
+            // Both are done, whatever came of the first: what is not told is lost.
+            let brakes = [self.pass(length).await, self.tell(news).await];
+            if brakes.contains(&Brake::Waited) {
                 stall.excuse(self.hands.clock.now().mono);
             }
             if last {

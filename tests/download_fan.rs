@@ -1,0 +1,144 @@
+//! Whatever ends or disturbs a download also does while several connections are under way: nothing is lost, and nothing
+//! wrong stands under the final name.
+
+#![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test says what it expects")]
+
+mod support;
+
+use std::fs;
+use std::sync::Arc;
+
+use support::{Asked, End, Px, Reply, Rig, Served, World, eventually, ms, noise};
+
+const MB: usize = 1 << 20;
+
+/// Slow at first, so that all connections are under way for a while.
+fn slow(data: &Arc<Vec<u8>>) -> Rig {
+    let served = Served::new(data);
+    Rig::start(move |a: &Asked| served.reply(a).pace(32 << 10, ms(40)))
+}
+
+fn four<'w>(w: &'w World, rig: &Rig) -> Px<'w> {
+    w.download(&rig.url("/f")).args(&["--connections", "4"])
+}
+
+/// From now on as fast as it can. What was sent so far.
+fn hurry(rig: &Rig, data: &Arc<Vec<u8>>) -> u64 {
+    let served = Served::new(data);
+    rig.now(move |a| served.reply(a));
+    rig.sent()
+}
+
+/// The rest, and little more, comes in another run.
+#[track_caller]
+fn goes_on(w: &World, rig: &Rig, data: &Arc<Vec<u8>>) {
+    w.holds_nothing();
+    let before = hurry(rig, data);
+    four(w, rig).run().exits(0);
+    w.holds(data);
+    let all = rig.sent();
+    assert!(all < (data.len() + 5 * MB / 2) as u64, "{all} bytes for {}, {before} of them before", data.len());
+}
+
+#[test]
+fn once_ends_with_the_session_and_what_every_connection_brought_is_kept() {
+    let (w, data) = (World::new(), noise(1600, 6 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| match a.n {
+        ..7 => served.reply(a).pace(64 << 10, ms(10)).cut(700_000, End::Reset),
+        _ => Reply::status(503),
+    });
+    four(&w, &rig).arg("--once").run().exits(4);
+    let asked = rig.count();
+    assert!(asked < 40, "{asked} requests of one session");
+    goes_on(&w, &rig, &data);
+}
+
+#[test]
+fn max_time_stops_all_connections_and_keeps_their_bytes() {
+    let (w, data) = (World::new(), noise(1601, 8 * MB));
+    let rig = slow(&data);
+    four(&w, &rig).args(&["--max-time", "1s"]).run().exits(4);
+    goes_on(&w, &rig, &data);
+}
+
+#[test]
+fn suspended_retried_and_aborted_from_outside() {
+    let (w, data) = (World::new(), noise(1602, 8 * MB));
+    let rig = slow(&data);
+    let run = four(&w, &rig).start();
+    eventually("it runs", || rig.sent() > 2 * MB as u64 && w.list(&[]).len() == 1);
+    w.px(["suspend", "out.bin"]).run().exits(0);
+    eventually("it is suspended", || w.list(&[])[0]["status"] == "suspended");
+    eventually("nothing comes any more", || {
+        let sent = rig.sent();
+        std::thread::sleep(ms(300));
+        rig.sent() == sent
+    });
+    w.px(["resume", "out.bin"]).run().exits(0);
+    eventually("it runs again", || rig.sent() > 4 * MB as u64);
+    w.px(["retry", "out.bin"]).run().exits_one_of(&[0]);
+    hurry(&rig, &data);
+    run.end().exits(0);
+    w.holds(&data);
+    assert!(rig.sent() < 11 * MB as u64, "{} bytes", rig.sent());
+
+    let (w, rig) = (World::new(), slow(&data));
+    let run = four(&w, &rig).start();
+    eventually("it runs", || rig.sent() > MB as u64 && w.list(&[]).len() == 1);
+    w.px(["abort", "out.bin"]).run().exits(0);
+    run.end().exits(3);
+    w.holds_nothing();
+}
+
+#[test]
+fn a_part_file_that_is_taken_away_meanwhile_never_becomes_a_wrong_file() {
+    let (w, data) = (World::new(), noise(1603, 8 * MB));
+    let rig = slow(&data);
+    let run = four(&w, &rig).start();
+    eventually("it runs", || rig.sent() > 2 * MB as u64);
+    fs::remove_file(w.part()).unwrap();
+    let ran = run.end();
+    ran.exits_one_of(&[0, 3, 5]);
+    if !ran.succeeded() {
+        w.holds_nothing();
+        hurry(&rig, &data);
+        four(&w, &rig).run().exits(0);
+    }
+    w.holds(&data);
+}
+
+#[test]
+fn what_is_told_as_held_counts_every_segment_and_never_falls() {
+    let (w, data) = (World::new(), noise(1604, 8 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| {
+        let reply = served.reply(a).pace(64 << 10, ms(10));
+        if a.n == 5 { reply.cut(300_000, End::Reset) } else { reply }
+    });
+    let ran = four(&w, &rig).args(&["--progress", "json"]).run();
+    ran.exits(0);
+    let events = ran.stdout.lines().map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+    let held: Vec<u64> = events.filter(|e| e["event"] == "progress").filter_map(|e| e["held"].as_u64()).collect();
+    assert!(held.len() > 3, "{held:?}");
+    assert!(held.is_sorted() && held.iter().all(|n| *n <= 8 * MB as u64), "{held:?}");
+    // The first connection alone does not bring so much.
+    assert!(held.iter().any(|n| *n > 3 * MB as u64 && *n < 8 * MB as u64), "{held:?}");
+}
+
+#[test]
+fn a_server_that_is_right_where_it_is_tried_and_wrong_elsewhere_is_found_out() {
+    // The block that is asked for as a proof is right. A range beyond the first megabyte is answered, under its right
+    // label and tag, with other bytes: for the first requests, then rightly.
+    let (w, data) = (World::new(), noise(1605, 6 * MB));
+    let (served, other) = (Served::new(&data), Served::new(&noise(1606, 6 * MB)));
+    let lies = std::sync::atomic::AtomicUsize::new(0);
+    let rig = Rig::start(move |a| {
+        let far = a.from() > MB;
+        let lie = far && lies.fetch_add(1, std::sync::atomic::Ordering::SeqCst) < 1;
+        if lie { other.reply(a).pace(64 << 10, ms(5)) } else { served.reply(a).pace(64 << 10, ms(5)) }
+    });
+    four(&w, &rig).run().exits(0);
+    w.holds(&data);
+    assert!(rig.sent() < 12 * MB as u64, "{} bytes", rig.sent());
+}
