@@ -36,7 +36,7 @@ fn joined(headers: &HeaderMap, name: &str) -> Vec<u8> {
 /// A dictionary of byte sequences: `sha-256=:BASE64:, sha-512=:BASE64:`.
 fn structured(field: &[u8]) -> Vec<Expected> {
     let Ok(dictionary) = Parser::new(field).parse::<Dictionary>() else { return Vec::new() };
-    dictionary.iter().filter_map(|(key, entry)| one_structured(key.as_str(), entry)).collect()
+    agreed(dictionary.iter().filter_map(|(key, entry)| one_structured(key.as_str(), entry)))
 }
 
 fn one_structured(key: &str, entry: &ListEntry) -> Option<Expected> {
@@ -45,14 +45,23 @@ fn one_structured(key: &str, entry: &ListEntry) -> Option<Expected> {
     Expected::from_bytes(Algorithm::from_name(key)?, bytes.clone())
 }
 
-/// A list of `SHA-256=BASE64`. The same algorithm twice with other values vouches for nothing.
+/// A list of `SHA-256=BASE64`.
 fn old_style(field: &[u8]) -> Vec<Expected> {
-    let text = String::from_utf8_lossy(field);
-    let mut all: Vec<Expected> = text.split(',').filter_map(one_old).collect();
-    let whole = all.clone();
-    all.retain(|one| whole.iter().all(|other| other.algorithm != one.algorithm || other == one));
-    all.dedup();
-    all
+    agreed(String::from_utf8_lossy(field).split(',').filter_map(one_old))
+}
+
+/// Each algorithm once. The same one twice (by another of its names too) with other values vouches for nothing.
+fn agreed(all: impl Iterator<Item = Expected>) -> Vec<Expected> {
+    let (mut told, mut contradicted): (Vec<Expected>, Vec<Algorithm>) = (Vec::new(), Vec::new());
+    for one in all {
+        match told.iter().find(|other| other.algorithm == one.algorithm) {
+            None => told.push(one),
+            Some(other) if *other == one => {}
+            Some(_) => contradicted.push(one.algorithm),
+        }
+    }
+    told.retain(|one| !contradicted.contains(&one.algorithm));
+    told
 }
 
 fn one_old(item: &str) -> Option<Expected> {
@@ -124,6 +133,16 @@ mod tests {
         assert_eq!(texts(&repr_digests(&twice)), [SHA256_HEX]);
         let again = headers(&[("digest", &format!("md5={MD5}, MD5={MD5}"))]);
         assert_eq!(texts(&repr_digests(&again)), [MD5_HEX]);
+        let apart = headers(&[("digest", &format!("md5={MD5}, sha-256={SHA256}, MD5={MD5}"))]);
+        assert_eq!(texts(&repr_digests(&apart)), [MD5_HEX, SHA256_HEX]);
+    }
+
+    #[test]
+    fn two_names_of_one_algorithm_are_one_word() {
+        let apart = headers(&[("content-digest", &format!("md5=:{MD5}:, md-5=:AAAAAAAAAAAAAAAAAAAAAA==:"))]);
+        assert_eq!(content_digests(&apart), []);
+        let same = headers(&[("content-digest", &format!("md5=:{MD5}:, md-5=:{MD5}:"))]);
+        assert_eq!(texts(&content_digests(&same)), [MD5_HEX]);
     }
 
     #[test]

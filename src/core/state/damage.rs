@@ -1,5 +1,7 @@
 //! Damage: where a state file is broken, and what should have stood there; and the limits that keep a hostile one harmless.
 
+use crate::core::printable::printable;
+
 /// The largest state file that is read or written, in bytes: some 300,000 transfers with full histories.
 pub const MAX_BYTES: usize = 1 << 30;
 /// The deepest nesting of elements, `<client_state>` included. Ours need 6.
@@ -19,7 +21,7 @@ pub struct Damage {
     pub column: usize,
     /// Bytes before the place.
     pub offset: usize,
-    /// What should stand there, for people.
+    /// What should stand there, for people; printable.
     pub expected: String,
     /// What stands there, printable and short.
     pub found: String,
@@ -38,7 +40,8 @@ impl Damage {
             line: before.matches('\n').count() + 1,
             column: before[line_start..].chars().count() + 1,
             offset,
-            expected: expected.into(),
+            // The name of an element stands in it, which may hold anything.
+            expected: printable(&expected.into()).into_owned(),
             found: found.into(),
         }
     }
@@ -78,6 +81,13 @@ mod tests {
         let text = "<a>\n  ünï <b>";
         let damage = Damage::here(text, text.find("<b>").expect("there"), "</a>");
         assert_eq!(damage.to_string(), "line 2, column 7: expected </a>, found \"<b>\"");
+    }
+
+    #[test]
+    fn what_is_expected_is_short_and_printable_too() {
+        let damage = Damage::at("", 0, format!("</{}\u{1b}[2J>", "x".repeat(10)), END_OF_FILE);
+        assert_eq!(damage.expected, "</xxxxxxxxxx\\u{1b}[2J>");
+        assert!(Damage::at("", 0, "y".repeat(1 << 20), END_OF_FILE).expected.len() <= 200);
     }
 
     #[test]

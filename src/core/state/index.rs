@@ -36,6 +36,8 @@ pub(super) struct Index {
     finished: BTreeSet<(Epoch, XferId)>,
     /// For a name that was taken, the last number tried behind it.
     numbers: BTreeMap<u64, u32>,
+    /// For an identity that was taken, the next one that may be free.
+    next: BTreeMap<XferId, XferId>,
 }
 
 /// The keys of a transfer in the how-manieth project of its file.
@@ -121,11 +123,16 @@ impl Index {
     }
 
     /// An identity that is free, from `wanted` on.
-    pub(super) fn free(&self, wanted: XferId) -> XferId {
-        let mut id = wanted;
+    pub(super) fn free(&mut self, wanted: XferId) -> XferId {
+        if !self.ids.contains_key(&wanted) {
+            return wanted;
+        }
+        // Goes on where it ended last, so that a hundred thousand of one name stay cheap.
+        let mut id = self.next.get(&wanted).copied().unwrap_or(wanted);
         while self.ids.contains_key(&id) {
             id = XferId(id.0.wrapping_add(1));
         }
+        self.next.insert(wanted, XferId(id.0.wrapping_add(1)));
         id
     }
 

@@ -34,5 +34,8 @@ pub use document::{Document, Found, Kind};
 /// The version of the form that this program writes; a file of a higher one is read and never written.
 pub const FORMAT: u32 = 1;
 
+/// The address of our synthetic project.
+const MASTER_URL: &str = "https://persxfer.invalid/";
+
 /// The name of our elements: one at top level, one in each transfer.
 const OURS: &str = "persxfer";

@@ -7,7 +7,7 @@ use super::hosts;
 use super::index::{self, Keys};
 use super::shape::{self, Shape};
 use super::tree::{BLANK, Cursor, Element, Token, What, is_blank};
-use super::{OURS, scalar};
+use super::{MASTER_URL, OURS, scalar};
 use crate::core::hosts::HostRecord;
 
 /// What the pass found.
@@ -27,6 +27,8 @@ pub(super) struct Scan {
     pub(super) marked: bool,
     /// How many `<project>`s there are.
     pub(super) projects: u32,
+    /// How many of them are not our synthetic one: an identity that hangs on their number stays when we put ours in.
+    others: u32,
     /// There is a `<host_info>`.
     pub(super) host_info: bool,
 }
@@ -111,11 +113,14 @@ impl Scan {
                     numbers(text, Shape::Ours, ours)?;
                     self.marked = true;
                 }
-                let keys = index::keys(&element, self.projects);
+                let keys = index::keys(&element, self.others);
                 self.push(start, cursor, Some(keys));
                 return Ok(());
             }
-            "project" => self.projects += 1,
+            "project" => {
+                self.projects += 1;
+                self.others += u32::from(element.child("master_url").is_none_or(|e| e.text() != MASTER_URL));
+            }
             "host_info" => self.host_info = true,
             _ => {}
         }

@@ -299,6 +299,8 @@ fn contents(file: &File, path: &Path) -> Result<Vec<u8>, LocalFault> {
 }
 
 #[cfg(test)]
+mod fuzzed;
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::digest::Algorithm;

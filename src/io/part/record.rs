@@ -182,7 +182,8 @@ impl Proof {
     }
 }
 
-fn frame_sum(length: u32, body: &[u8]) -> u32 {
+/// The checksum of a record.
+pub(super) fn frame_sum(length: u32, body: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&length.to_le_bytes()), body)
 }
 
@@ -248,6 +249,9 @@ impl<'a> Reader<'a> {
         let (inode, length, block, first, count) = (self.u64()?, self.u64()?, self.u64()?, self.u32()?, self.u32()?);
         let whole = (0..count).map(|_| self.u32()).collect::<Option<_>>()?;
         let sums = Sums { length, block, whole, tail: self.u32()? };
+        if !sums.follow(first) {
+            return None;
+        }
         let states = (0..self.byte()?).map(|_| self.state()).collect::<Option<_>>()?;
         Some(Proof { inode, first, sums, states })
     }
@@ -296,7 +300,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn entries() -> Vec<Entry> {
-        let sums = Sums { block: 16 << 20, whole: vec![1, 2, 3], tail: 4, length: (48 << 20) + 5 };
+        let sums = Sums { block: 16 << 20, whole: vec![1, 2, 3], tail: 4, length: (80 << 20) + 5 };
         let range = |start, end| ByteRange::new(Offset(start), Offset(end));
         let held = [range(0, 5), range(9, u64::MAX)].into_iter().collect();
         let states = vec![(Algorithm::Sha256, vec![7; 41]), (Algorithm::Crc32c, vec![1, 2, 3, 4])];
@@ -324,6 +328,33 @@ mod tests {
     fn what_does_not_begin_with_a_header_is_not_read() {
         let bytes = entries()[1].encode();
         assert_eq!(read_all(&bytes), (vec![], 0));
+    }
+
+    #[test]
+    fn sums_that_no_file_has_are_not_read() {
+        const BLOCK: u64 = 16 << 20;
+        let proof = |block, whole: usize, length, first| {
+            let sums = Sums { block, whole: vec![7; whole], tail: 4, length };
+            let proof = Proof { inode: 6, first, sums, states: vec![] };
+            let bytes = [entries()[0].encode(), Entry::Proof(Place::Part, proof).encode()].concat();
+            read_all(&bytes).0.len() == 2
+        };
+        assert!(proof(BLOCK, 2, 2 * BLOCK + 9, 0) && proof(BLOCK, 1, 2 * BLOCK + 9, 1) && proof(BLOCK, 0, 0, 0));
+        assert!(proof(BLOCK, 4096, 4096 * BLOCK, 0));
+        for (block, whole, length, first) in [
+            (0, 0, 0, 0),
+            (0, 0, 9, 0),
+            (3, 0, 1, 0),
+            (BLOCK - 1, 0, 9, 0),
+            (1, 9, 9, 0),
+            (BLOCK, 3, 2 * BLOCK + 9, 0),
+            (BLOCK, 1, 2 * BLOCK + 9, 0),
+            (BLOCK, 2, 2 * BLOCK + 9, u32::MAX),
+            (BLOCK, 4097, 4097 * BLOCK, 0),
+            (1 << 63, 1, u64::MAX, 0),
+        ] {
+            assert!(!proof(block, whole, length, first), "{block} {whole} {length} {first}");
+        }
     }
 
     proptest! {

@@ -1,5 +1,7 @@
 //! Block sums: a CRC-32C for each block of what is held, enough to say later whether the bytes are still those.
 
+use crate::core::range::Length;
+
 /// The first size of a block: 16 MiB (design 3.9).
 const FIRST_BLOCK: u64 = 16 << 20;
 /// The most blocks; beyond, blocks double in size (design 3.9).
@@ -25,6 +27,16 @@ impl Default for Sums {
 }
 
 impl Sums {
+    /// Sums that this file could have written, the first `before` blocks left out: the arithmetic on others has no end
+    /// that means anything.
+    pub(super) fn follow(&self, before: u32) -> bool {
+        self.block.is_power_of_two()
+            && self.block >= FIRST_BLOCK
+            && self.length <= Length::LARGEST_FILE.0
+            && self.length / self.block == u64::from(before) + self.whole.len() as u64
+            && self.length / self.block <= MOST_BLOCKS as u64
+    }
+
     /// Takes the bytes that follow.
     pub(super) fn update(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {

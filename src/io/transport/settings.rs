@@ -198,6 +198,7 @@ impl Pin {
         let (Some(host), Some(port), Some(addresses)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(bad("a part is missing"));
         };
+        let host = host.trim_end_matches('.');
         if host.is_empty() {
             return Err(bad("the host is missing"));
         }
@@ -207,7 +208,7 @@ impl Pin {
         let port = port.parse().map_err(|_| bad("the port is no number up to 65535"))?;
         let addresses: Option<Vec<IpAddr>> = addresses.split(',').map(address).collect();
         let addresses = addresses.ok_or_else(|| bad("the address is none"))?;
-        Ok(Self { host: host.trim_end_matches('.').to_ascii_lowercase(), port, addresses })
+        Ok(Self { host: host.to_ascii_lowercase(), port, addresses })
     }
 
     /// Does it speak for this host and port? A port that is not known matches every one.
@@ -231,7 +232,16 @@ mod tests {
         assert_eq!((pin.host.as_str(), pin.port, pin.addresses.len()), ("example.org", 443, 3));
         assert!(pin.covers("example.org", Some(443)) && !pin.covers("example.org", Some(80)));
         assert!(Pin::parse("*:80:127.0.0.1").unwrap().covers("anything", Some(80)));
-        for bad in ["", "host", "host:80", ":80:127.0.0.1", "host:x:127.0.0.1", "host:80:", "127.0.0.1:80:127.0.0.2"] {
+        for bad in [
+            "",
+            "host",
+            "host:80",
+            ":80:127.0.0.1",
+            ".:80:127.0.0.1",
+            "host:x:127.0.0.1",
+            "host:80:",
+            "127.0.0.1:80:127.0.0.2",
+        ] {
             assert!(matches!(Pin::parse(bad), Err(NetConfigError::Pin { .. })), "{bad}");
         }
     }

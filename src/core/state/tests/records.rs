@@ -306,6 +306,15 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
+#[test]
+fn a_transfer_without_identity_keeps_that_it_is_given() {
+    let text =
+        "<client_state><file_info><name>x</name></file_info><file_info><name>x</name></file_info></client_state>";
+    let read = document(text);
+    let again = document(&text_of(&read));
+    assert_eq!(read.ids().collect::<Vec<_>>(), again.ids().collect::<Vec<_>>());
+}
+
 proptest! {
     #[test]
     fn a_record_survives_the_file(record in record()) {

@@ -1,0 +1,59 @@
+//! How time grows with the input: eight times the input may take a few times eight times the time, not sixty-four.
+//!
+//! Nothing is said about how long anything takes, only about the proportion of two times, and one even attempt is enough.
+
+use std::time::{Duration, Instant};
+
+use super::{Target, corpus, number};
+
+/// Bytes of the smaller input.
+const SIZE: usize = 4 << 10;
+/// How much larger the other one is.
+const FACTOR: usize = 8;
+/// An input so many times as large takes as long as so many small ones; eight times as long would be the square.
+const TOO_MUCH: u32 = 3;
+/// Times below this are noise.
+const NOISE: Duration = Duration::from_millis(4);
+/// An unlucky moment is no proof.
+const ATTEMPTS: usize = 5;
+
+/// Repeats every word, and every line of a seed, within every frame.
+///
+/// # Panics
+/// Where time grows out of proportion.
+pub(crate) fn grows_evenly(target: &Target) {
+    let size = number("PERSXFER_FUZZ_SIZE").map_or(SIZE, |n| n as usize);
+    let mut units: Vec<Vec<u8>> = target.words.iter().map(|word| word.as_bytes().to_vec()).collect();
+    for seed in corpus(target.name) {
+        units.extend(seed.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec));
+        units.push(seed);
+    }
+    units.retain(|unit| !unit.is_empty() && unit.len() <= 1024);
+    units.sort_unstable();
+    units.dedup();
+    for (before, behind) in target.frames {
+        for unit in &units {
+            let input = |size: usize| {
+                let middle = unit.repeat(size / unit.len());
+                [before.as_bytes(), &middle, behind.as_bytes()].concat()
+            };
+            let (small, large) = (input(size), input(size * FACTOR));
+            let even = (0..ATTEMPTS).any(|_| is_even(target, &small, &large));
+            let shown = unit.escape_ascii();
+            assert!(even, "{}: time grows out of proportion for {before}{shown}...{behind}", target.name);
+        }
+    }
+}
+
+fn is_even(target: &Target, small: &[u8], large: &[u8]) -> bool {
+    let once = time_of(target, large, 1);
+    once < NOISE || once < time_of(target, small, FACTOR) * TOO_MUCH
+}
+
+fn time_of(target: &Target, input: &[u8], times: usize) -> Duration {
+    let begun = Instant::now();
+    for _ in 0..times {
+        std::hint::black_box((target.run)(input));
+    }
+    begun.elapsed()
+}
