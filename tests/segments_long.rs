@@ -53,3 +53,24 @@ fn three_mirrors_of_sixteen_mib_a_second_and_one_that_dies_half_way() {
         w.holds(&data);
     }
 }
+
+#[test]
+#[ignore = "a figure; tests/long runs it"]
+fn killed_ten_times_over_four_connections() {
+    let Some(nginx) = Nginx::start("segments_long::killed_ten_times", "limit_rate 24m;") else { return };
+    let (w, data) = (World::new(), noise(1702, 1024 * MB));
+    nginx.put("f", &data);
+    for n in 0..10_u64 {
+        let run = w.download(&nginx.url("/f")).args(&["-x", "4"]).start();
+        std::thread::sleep(Duration::from_millis(300 + 71 * (n * 7 % 10)));
+        drop(run);
+        w.holds_nothing();
+    }
+    w.download(&nginx.url("/f")).args(&["-x", "4"]).run().exits(0);
+    w.holds(&data);
+    std::thread::sleep(Duration::from_millis(500));
+    let sent: u64 = nginx.log().iter().map(|l| l.body_bytes).sum();
+    let share = sent as f64 / data.len() as f64;
+    say(&format!("1 GiB over 4 connections, killed ten times: {share:.4} of the file on the wire"));
+    assert!(share <= 1.02, "{share} of the file");
+}

@@ -1,5 +1,7 @@
 //! Links: what servers do to downloads over several connections. A mirror keeps its manner over all its answers.
 
+#![allow(clippy::disallowed_methods, reason = "clocks are read here to play a server, never to decide")]
+
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::core::failure::{Failure, LocalFault};
-use crate::core::file_xfer::{BesideEnd, Receive, Split, Step};
+use crate::core::file_xfer::{BesideEnd, Place, Receive, Split, Step};
 use crate::core::machine::{Cx, Machine};
 use crate::core::range::{ByteRange, Length};
 use crate::core::segments::{Action, Ending, Event, LinkId, Reach, Rules, Segments};
@@ -98,12 +98,16 @@ impl Session {
 
     /// Fetches the rest over links; the step that follows.
     pub(super) async fn fan_out(&mut self, split: Split) -> Result<Step, LocalFault> {
+        if let Some(store) = &mut self.store {
+            // The version may have turned out shorter than it was taken for.
+            store.cut(Place::Part, split.total)?;
+        }
         let mut fan = Fan::new(self, &split)?;
         let end = fan.run().await?;
         fan.learn_ways();
         drop(fan);
         let Some(store) = &mut self.store else { return Ok(self.machine.beside_ended(Length::ZERO, end)) };
-        let held = store.settle(crate::core::file_xfer::Place::Part)?;
+        let held = store.settle(Place::Part)?;
         Ok(self.machine.beside_ended(held, end))
     }
 }
