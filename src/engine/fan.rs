@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::core::mirrors::{Known, rank};
 use crate::core::pers_xfer::options::Options;
-use crate::core::pers_xfer::record::{MirrorRecord, Record, XferId};
+use crate::core::pers_xfer::record::{Evidence, MirrorRecord, Record, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
@@ -34,7 +34,9 @@ impl Supervisor<'_> {
         let transfer = self.transfers.get(&id)?;
         let record = transfer.record();
         let askable = transfer.machine.askable(now);
-        let alone = self.settings.rounds == Rounds::Once || record.apart;
+        // A validator speaks for the bytes of one origin: where that much is demanded, nothing is mixed.
+        let demanding = record.options.require >= Evidence::Validator && record.digests.is_empty();
+        let alone = self.settings.rounds == Rounds::Once || record.apart || demanding && record.pieces.is_none();
         let wanted = askable.into_iter().filter(|(i, _)| *i == mirror || !alone);
         let seats: Vec<(usize, FanSeat)> = wanted
             .filter_map(|(i, held)| Some((i, self.seat(record, i, if i == mirror { None } else { held }, now)?)))

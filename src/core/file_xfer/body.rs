@@ -186,8 +186,12 @@ impl FileXfer {
     fn range_ended(&mut self, at: Offset) -> Step {
         match self.draft().total {
             Some(total) if at >= total.as_end() => self.finish(),
-            // The server ended sooner than asked, or does not tell the total: ask on at once.
-            Some(_) => self.ask_from(self.draft().held.as_end().back(OVERLAP)),
+            // The server ended sooner than asked, or does not tell the total: ask on at once. A server that sends little at
+            // a time is not asked for little else than what is held.
+            Some(_) => {
+                let sent = self.open.as_ref().map_or(OVERLAP, |open| at - open.first);
+                self.ask_from(self.draft().held.as_end().back(OVERLAP.min(Length(sent.0 / 8))))
+            }
             None => self.ask(Purpose::Body, Some(Wanted { from: self.draft().held.as_end(), to: None })),
         }
     }

@@ -1,7 +1,6 @@
 //! Checks: each piece that has a digest of its own is looked at as soon as it is whole. A wrong one is fetched again, and
 //! whoever brought it is marked down.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::core::digest::Pieces;
@@ -18,24 +17,13 @@ pub(super) struct Checks {
     total: Length,
     /// The pieces that were right.
     right: RangeSet,
-    /// Which seat brought what in this session.
-    brought: BTreeMap<usize, RangeSet>,
 }
 
 impl Checks {
     /// Digests of pieces count where there are as many as the file has pieces.
     pub(super) fn of(terms: &Terms, total: Length) -> Option<Self> {
         let pieces = terms.pieces.clone().filter(|pieces| pieces.check_count(total).is_ok())?;
-        Some(Self { pieces, total, right: RangeSet::new(), brought: BTreeMap::new() })
-    }
-
-    fn came(&mut self, seat: usize, range: ByteRange) {
-        self.brought.entry(seat).or_default().insert(range);
-    }
-
-    /// The seat that brought every byte of a range, where it was one.
-    fn brought_by(&self, range: ByteRange) -> Option<usize> {
-        self.brought.iter().find(|(_, bytes)| bytes.covers(range)).map(|(seat, _)| *seat)
+        Some(Self { pieces, total, right: RangeSet::new() })
     }
 
     /// The pieces that a run of new bytes touches.
@@ -49,8 +37,8 @@ impl Fan<'_> {
     /// Bytes were written: the pieces that are whole by them are looked at.
     pub(super) fn check_pieces(&mut self, seat: usize, at: Offset, length: Length) -> Result<(), LocalFault> {
         let run = ByteRange::new(at, at + length);
-        let Some(checks) = &mut self.checks else { return Ok(()) };
-        checks.came(seat, run);
+        self.brought.entry(seat).or_default().insert(run);
+        let Some(checks) = &self.checks else { return Ok(()) };
         for n in checks.touched(run) {
             self.check_piece(n)?;
         }
@@ -75,9 +63,12 @@ impl Fan<'_> {
     /// Its bytes go, and are asked for again; whoever brought them all is known for it.
     fn piece_is_wrong(&mut self, piece: usize, range: ByteRange) -> Result<(), LocalFault> {
         let (Some(checks), Some(store)) = (&mut self.checks, &mut self.session.store) else { return Ok(()) };
-        let culprit = checks.brought_by(range);
+        let culprit = self.brought.iter().find(|(_, bytes)| bytes.covers(range)).map(|(seat, _)| *seat);
+        let mut touches = self.brought.clone();
+        touches.retain(|_, bytes| bytes.iter().any(|run| run.start < range.end && range.start < run.end));
+        self.doubted.extend(touches.into_keys());
         let algorithm = checks.pieces.algorithm().name();
-        checks.brought.values_mut().for_each(|bytes| bytes.remove(range));
+        self.brought.values_mut().for_each(|bytes| bytes.remove(range));
         store.drop_range(range)?;
         let failure = Failure::Piece { piece, algorithm };
         match culprit {

@@ -193,7 +193,8 @@ impl Fan<'_> {
     }
 
     /// These bytes are held no more.
-    fn lose(&mut self, range: ByteRange, seat: Option<usize>) -> Result<(), LocalFault> {
+    pub(super) fn lose(&mut self, range: ByteRange, seat: Option<usize>) -> Result<(), LocalFault> {
+        self.brought.values_mut().for_each(|bytes| bytes.remove(range));
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }

@@ -6,7 +6,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
-use crate::core::file_xfer::{LastWord, OVERLAP, Place, Split};
+use crate::core::file_xfer::{Freshness, LastWord, OVERLAP, Place, Split};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
 use crate::core::time::Mono;
@@ -72,7 +72,7 @@ impl Fan<'_> {
             version,
             notes: self.session.machine.dossier().origins.clone(),
             digest: self.digest(),
-            freshness: self.session.orders.freshness,
+            freshness: self.freshness(seat),
         };
         if !plan.can_be_proven() {
             self.unproven.push(opening);
@@ -128,6 +128,11 @@ impl Fan<'_> {
             self.proofless = held.as_length() + PROOFLESS_STEP;
         }
         Ok(block.or_else(|| any_will_do.then(|| ByteRange::new(held.back(OVERLAP), held))))
+    }
+
+    /// Who has sent a wrong piece is asked past all caches.
+    fn freshness(&self, seat: usize) -> Freshness {
+        if self.doubted.contains(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
     }
 
     fn digest(&self) -> LastWord {
@@ -225,11 +230,38 @@ impl Fan<'_> {
             LinkEnd::RangesIgnored => self.over(link, Ending::RangesIgnored),
             LinkEnd::OtherVersion(failure) => {
                 tracing::debug!(%failure, "a connection is dropped");
+                let others = self.lines.get(&link).is_some_and(|line| line.seat != self.own);
+                let failure = match failure {
+                    Failure::ChangedMeanwhile { at } if others && self.digest() == LastWord::Joints => {
+                        Failure::OddMirror { at }
+                    }
+                    failure => failure,
+                };
                 self.failed(link, &failure);
-                self.over(link, Ending::Odd)
+                self.contradicts(link)
             }
             LinkEnd::Failed(failure) => self.broke(link, &failure),
         }
+    }
+
+    /// A link's origin has another version than what is held. Where it is the session's own, that may be one of several that
+    /// answer under one name: it is asked over one connection from then on, by which one version comes. Any other mirror is
+    /// left alone, and what it brought goes, unless a digest has the last word.
+    fn contradicts(&mut self, link: LinkId) -> Result<(), LocalFault> {
+        let Some(seat) = self.lines.get(&link).map(|line| line.seat) else { return Ok(()) };
+        if seat == self.own {
+            let origin = self.session.machine.origin().cloned();
+            origin.iter().for_each(|origin| self.session.machine.bears(origin, 1));
+            return self.over(link, Ending::Refused { retry_after: None });
+        }
+        self.over(link, Ending::Odd)?;
+        if self.digest() == LastWord::Digest || self.checks.is_some() {
+            return Ok(());
+        }
+        for run in self.brought.remove(&seat).unwrap_or_default().iter().collect::<Vec<_>>() {
+            self.lose(run, Some(seat))?;
+        }
+        Ok(())
     }
 
     /// A link broke off, or was refused.

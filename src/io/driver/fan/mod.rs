@@ -11,7 +11,7 @@ mod links;
 mod take;
 mod wire;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::{BesideEnd, Place, Receive, Split, Step};
 use crate::core::machine::{Cx, Machine};
-use crate::core::range::{ByteRange, Length};
+use crate::core::range::{ByteRange, Length, RangeSet};
 use crate::core::segments::{Action, Ending, Event, LinkId, Reach, Rules, Segments};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::MirrorUrl;
@@ -63,6 +63,10 @@ pub(super) struct Fan<'a> {
     served: Vec<usize>,
     told: Mono,
     checks: Option<Checks>,
+    /// Which seat brought what in this session.
+    brought: BTreeMap<usize, RangeSet>,
+    /// Seats that sent a wrong piece.
+    doubted: BTreeSet<usize>,
     joints: OpenJoints,
     total: Length,
     end: Option<BesideEnd>,
@@ -135,6 +139,8 @@ impl<'a> Fan<'a> {
             served: Vec::new(),
             told: now,
             checks: Checks::of(&session.orders.terms, split.total),
+            brought: BTreeMap::new(),
+            doubted: BTreeSet::new(),
             joints: OpenJoints::of(&session.orders, &held),
             total: split.total,
             end: None,
