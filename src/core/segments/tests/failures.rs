@@ -198,6 +198,19 @@ fn lost_bytes_are_fetched_again_and_elsewhere_if_one_mirror_is_blamed() {
 }
 
 #[test]
+fn a_mirror_that_is_not_asked_again_ends_what_it_still_brings() {
+    let mut bench = Bench::mirrors(400_000, 2, rules(1, 1, 1_000_000));
+    bench.wake();
+    bench.open(0);
+    bench.bytes(0, 100_000);
+    let stop = Action::Stop { link: LinkId(0) };
+    for lost in [range(0, 1_000), range(2_000, 3_000)] {
+        assert!(!bench.tell(Event::Lost(lost, Some(0))).contains(&stop));
+    }
+    assert!(bench.tell(Event::Lost(range(4_000, 5_000), Some(0))).contains(&stop));
+}
+
+#[test]
 fn what_is_told_of_unknown_links_is_ignored() {
     let mut bench = Bench::mirrors(400, 1, rules(1, 1, 1));
     bench.wake();
