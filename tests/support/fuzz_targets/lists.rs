@@ -148,7 +148,7 @@ fn cookies(data: &[u8]) -> u32 {
     let (plain, tls) = (of("http://h.example/a/b"), of("https://h.example/a/b"));
     // TLS opens more, and another host gets nothing of this one.
     assert!(tls >= plain);
-    let others = of("https://xh.example/a/b");
-    assert!(others == 0 || text.contains("xh.example") || text.contains("example\t"));
+    let others = of("https://other.invalid/");
+    assert!(others == 0 || text.to_ascii_lowercase().contains("invalid"));
     kind(&[cookies.skipped(), plain, tls, usize::from(cookies.is_empty())])
 }
