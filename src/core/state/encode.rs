@@ -66,7 +66,8 @@ fn six(record: &Record) -> Vec<Node> {
 /// What BOINC has no word for; and five of its six fields where it has no element for them.
 fn ours(record: &Record) -> Vec<Node> {
     let mut nodes = vec![Node::plain("id", record.id)];
-    if record.direction == Direction::Upload {
+    // A download is told by its URLs, where it has any.
+    if record.direction == Direction::Upload || record.mirrors.is_empty() {
         nodes.push(Node::plain("direction", words::direction(record.direction)));
     }
     nodes.extend(record.path.as_deref().map(|p| Node::path("path", p)));

@@ -272,9 +272,10 @@ fn strangers_stay(data: &[u8], count: usize) {
     let text = text(data);
     for place in ["<client_state>", "<file_info>"] {
         let Some((before, behind)) = text.split_once(place) else { continue };
-        // Inside of something that is written anew it may go.
-        let outside =
-            before.matches("<persxfer").count() == before.matches("</persxfer>").count() && !before.contains("<file");
+        // Inside of something that is written anew, or of the XML declaration, it may go.
+        let outside = before.matches("<persxfer").count() == before.matches("</persxfer>").count()
+            && !before.contains("<file")
+            && !before.contains("<?xml");
         let planted = format!("{before}{place}{STRANGER}{behind}");
         let Ok(mut document) = Document::parse(planted.as_bytes()) else { continue };
         if !outside || document.len() != count {

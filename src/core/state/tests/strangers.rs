@@ -60,6 +60,17 @@ fn hosts_keep_theirs() {
 }
 
 #[test]
+fn a_download_that_has_uploads_urls_only_stays_one() {
+    let mut read = document(
+        "<client_state><file><name>x</name><upload_url>http://u.example/</upload_url>\
+         <persistent_file_xfer><is_upload>0</is_upload></persistent_file_xfer></file></client_state>",
+    );
+    let x = named(&read, "x");
+    read.put(&x);
+    assert_eq!(named(&document(&text_of(&read)), "x"), x);
+}
+
+#[test]
 fn urls_of_the_other_direction_stay() {
     let text = "<client_state><file_info><name>x</name><download_url>http://d.example/</download_url>\
                 <upload_url>http://u.example/</upload_url></file_info></client_state>";
