@@ -188,9 +188,7 @@ impl Ietf {
             (200..=299, _) if closed => Self::complete(job, answer, Proof::Status),
             (409, Some(at)) if !closed => Turn::Found(Found::Confirmed(at)),
             // The upload was whole, and what it was for said no: nothing is left to resume.
-            (code, _) if closed && code >= 400 => {
-                Turn::failed(UpFailure::Application { code, said: answer.said() })
-            }
+            (code, _) if closed && code >= 400 => Turn::failed(UpFailure::Application { code, said: answer.said() }),
             (200..=299, Some(at)) => Turn::Found(Found::Confirmed(at)),
             (200..=299, None) => Turn::Found(Found::Uncertain),
             _ => Turn::status(answer),

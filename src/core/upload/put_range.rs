@@ -1,13 +1,13 @@
 //! `put-range`: PUT with Content-Range (RFC 9110 14.5), for servers that have shown on a name of no worth that they
 //! append. Many ignore the field and take the slice for the file, so nothing is believed that a HEAD does not show.
 
+use super::LEAST_GROWTH;
 use super::ask::{Answer, Ask, Body, Method};
 use super::found::{Call, Found, Job, Turn};
 use super::protocol::{Protocol, UploadProtocol, Ways};
 use super::put::{Put, delete, is_trouble};
 use super::session::{Phase, RangesHere};
 use super::wire::{beside, head, size_told};
-use super::LEAST_GROWTH;
 use crate::core::digest::Expected;
 use crate::core::range::{ByteRange, Length};
 use crate::core::url::MirrorUrl;

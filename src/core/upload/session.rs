@@ -3,10 +3,10 @@
 
 use std::fmt;
 
+use super::MAX_LOST;
 use super::pace::Pace;
 use super::protocol::Protocol;
 use super::source::Source;
-use super::MAX_LOST;
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;

@@ -182,9 +182,7 @@ impl Tus {
 
     fn finished(job: &mut Job, answer: &Answer) -> Turn {
         match Self::headed(job, answer) {
-            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => {
-                Turn::Found(Found::Complete(Proof::Size))
-            }
+            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
             // Some servers forget an upload, or close it to us, at the very moment when it is whole.
             Turn::Found(Found::Status(said)) if matches!(said.code, 403 | 404 | 410) && seen_whole(job) => {
                 Turn::Found(Found::Complete(Proof::Status))

@@ -140,9 +140,7 @@ impl Boinc {
 
     fn finished(&self, job: &Job, answer: &Answer) -> Turn {
         match self.asked(job, answer) {
-            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => {
-                Turn::Found(Found::Complete(Proof::Size))
-            }
+            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
             other => other,
         }
     }

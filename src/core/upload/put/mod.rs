@@ -84,9 +84,7 @@ impl Put {
                 self.ask(At::Final, head(job.server()))
             }
             (At::Stored, Some(_)) => nothing,
-            _ if whole && is_new(&standing(answer), before(job)) => {
-                Turn::Found(Found::Confirmed(job.size().as_end()))
-            }
+            _ if whole && is_new(&standing(answer), before(job)) => Turn::Found(Found::Confirmed(job.size().as_end())),
             _ => nothing,
         }
     }
