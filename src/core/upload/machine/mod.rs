@@ -22,6 +22,9 @@ use crate::core::url::MirrorUrl;
 /// Requests without any progress, and the session ends.
 const MAX_FRUITLESS: u32 = 60;
 
+/// A session begins anew so many times because the server can do less than was hoped; then it is no server for today.
+const MAX_ANEW: u32 = 3;
+
 /// What a session is to do.
 #[derive(Debug)]
 pub struct Plan {
@@ -150,6 +153,7 @@ pub struct UpXfer {
     waits: u32,
     waited: Delay,
     finishes: u32,
+    anew: u32,
     sent_empty: bool,
     /// Why the upload was begun anew.
     restarted: Option<Change>,
@@ -220,6 +224,7 @@ impl UpXfer {
             waits: 0,
             waited: Delay::ZERO,
             finishes: 0,
+            anew: 0,
             sent_empty: false,
             restarted: None,
             cleanup: Cleanup::Last,

@@ -1,7 +1,7 @@
 //! What the machine does about what a protocol finds.
 
 use super::attempt::Ended;
-use super::{Doing, Next, Step, Then, UpEnd, UpXfer};
+use super::{Doing, MAX_ANEW, Next, Step, Then, UpEnd, UpXfer};
 use crate::core::failure::Failure;
 use crate::core::range::{ByteRange, Offset};
 use crate::core::time::Delay;
@@ -50,13 +50,20 @@ impl UpXfer {
             (Found::Ready(Some(at)) | Found::Confirmed(at), _) => self.confirmed(at),
             (Found::Complete(confirmed), _) => self.end(UpEnd::Stored { confirmed }),
             (Found::Lost, _) => self.lost_session(),
-            (Found::Anew, _) => {
-                self.begin_anew();
-                self.prepare()
-            }
+            (Found::Anew, _) => self.all_again(),
             (Found::Busy, _) => self.wait(),
             (Found::Status(said), _) => self.refused(said),
         }
+    }
+
+    /// What was sent is void. A server that answers well and keeps nothing must not get the file for ever.
+    fn all_again(&mut self) -> Step {
+        self.anew += 1;
+        if self.anew > MAX_ANEW {
+            return self.fail(UpFailure::NoGrowth { times: self.anew });
+        }
+        self.begin_anew();
+        self.prepare()
     }
 
     /// No whole answer came. After a body nothing is certain, so the server is asked; a question that is not answered

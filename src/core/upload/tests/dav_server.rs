@@ -46,6 +46,8 @@ pub(super) struct Dav {
     /// Every stored byte at this place is changed.
     pub(super) spoil: Option<usize>,
     pub(super) etags: bool,
+    /// Answers well, and keeps nothing.
+    pub(super) forgets: bool,
     pub(super) counter: u64,
 }
 
@@ -63,12 +65,16 @@ impl Dav {
             only: None,
             spoil: None,
             etags: true,
+            forgets: false,
             counter: 0,
         }
     }
 
     fn store(&mut self, name: &str, bytes: Vec<u8>) {
         self.counter += 1;
+        if self.forgets {
+            return;
+        }
         self.files.insert(name.to_owned(), (self.counter, bytes));
     }
 

@@ -67,8 +67,8 @@ fn a_source_edited_between_sessions_is_begun_anew() {
 #[test]
 fn a_digest_decides_over_times() {
     let mut sim = begun();
-    let of = |bytes: &[u8]| Some(digest_of(Algorithm::Sha256, bytes));
-    sim.disk.as_mut().expect("a record").source.digest = of(&sim.source);
+    let digest = digest_of(Algorithm::Sha256, &sim.source);
+    sim.disk.as_mut().expect("a record").source.digest = Some(digest);
     let record = sim.disk.clone();
     // Only touched.
     sim.stamp.mtime_ns = 77;

@@ -155,6 +155,15 @@ fn no_half_file_is_left_by_giving_up() {
 }
 
 #[test]
+fn a_server_that_keeps_nothing_is_not_fed_for_ever() {
+    for to in ["http://up.example/d/f.bin", "http://up.example/d/f.bin?x=1"] {
+        let mut sim = put_to(to, Dav { forgets: true, ..dav() });
+        failed(&mut sim);
+        assert!(sim.sent <= 4 * MIB, "{to}: {}", sim.sent);
+    }
+}
+
+#[test]
 fn an_empty_file() {
     let mut sim = put(dav());
     (sim.source, sim.stamp.size) = (Vec::new(), Length(0));
