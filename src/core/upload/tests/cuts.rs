@@ -161,15 +161,42 @@ fn a_slice_never_ends_as_the_file() {
     }
 }
 
-/// Two servers behind one name, of which one ignores ranges: a body is cut there, and the size of the slice looks like
-/// progress. Only reading it all back shows it.
+/// Two servers behind one name, of which one ignores ranges: the slice is seen as soon as its size is asked.
+#[test]
+fn a_slice_in_place_of_the_file_is_seen_at_once() {
+    let mut sim = put_range(SIZE, Dav::new(Ranges::Fickle, Half::Visible));
+    sim.cuts = vec![MIB].into();
+    assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Size }));
+    is_stored(&sim);
+    let starts: Vec<u64> = sim.bodies.iter().map(|b| b.start.0).collect();
+    assert_eq!(starts, [0, MIB, 0], "the last one is the whole");
+}
+
+/// The same, and the slice was cut just where its size looks like progress that leaves little; that little is appended as it should
+/// be. The size is right then, and only reading it all back shows the hole in the story.
 #[test]
 fn a_slice_that_looks_like_progress_is_found_by_reading_back() {
     let mut sim = put_range(SIZE, Dav::new(Ranges::Fickle, Half::Visible));
-    // The first body breaks late: the next one is the slice, which grows beyond it.
-    sim.cuts = vec![MIB, SIZE / 2].into();
-    let end = sim.run(50);
-    assert!(matches!(end, UpEnd::Stored { .. }), "{end:?}");
+    sim.cuts = vec![70 * KIB, SIZE - 1].into();
+    let end = sim.session();
+    let starts: Vec<u64> = sim.bodies.iter().map(|b| b.start.0).collect();
+    assert_eq!(starts, [0, 70 * KIB, SIZE - 1 - 70 * KIB, 0]);
+    assert!(matches!(end, Came::End(UpEnd::Stored { .. })), "{end:?}");
+    is_stored(&sim);
+}
+
+/// Less than was confirmed is no place to go on from.
+#[test]
+fn a_file_that_shrank_is_sent_in_one_piece() {
+    let mut sim = put_range(SMALL, Dav::new(Ranges::Appended, Half::Visible));
+    sim.cuts = vec![MIB, MIB + 10].into();
+    assert!(matches!(sim.session(), Came::End(UpEnd::Failed(_))));
+    sim.disk.as_mut().expect("a record").confirmed = crate::core::range::Offset(MIB);
+    for (_, bytes) in sim.server.files.values_mut() {
+        bytes.truncate(1000);
+    }
+    assert!(matches!(sim.session(), Came::End(UpEnd::Stored { .. })));
+    assert_eq!(sim.bodies.last().map(|b| (b.start.0, b.end.0)), Some((0, SMALL)));
     is_stored(&sim);
 }
 

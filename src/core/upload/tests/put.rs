@@ -140,6 +140,18 @@ fn an_old_file_of_the_same_size_is_not_ours() {
     }
 }
 
+/// What stood there before was not told, so nothing that stands there now is known to be ours.
+#[test]
+fn an_old_file_that_was_not_told_of_is_not_ours() {
+    let mut sim = put_to("http://up.example/d/f.bin?x=1", Dav { no_head: Some(403), ..dav() });
+    sim.server.files.insert("/d/f.bin".to_owned(), (0, vec![7; usize::try_from(MIB).expect("fits")]));
+    sim.cuts = vec![MIB / 2].into();
+    failed(&mut sim);
+    sim.server.no_head = None;
+    assert_eq!(sim.session(), STORED);
+    stands_alone(&sim);
+}
+
 #[test]
 fn no_half_file_is_left_by_giving_up() {
     let mut sim = put(Dav { half: Half::Visible, ..dav() });
