@@ -26,6 +26,7 @@ pub mod segments;
 pub mod state;
 pub mod time;
 pub mod units;
+pub mod upload;
 pub mod url;
 pub mod validator;
 pub mod verdict;

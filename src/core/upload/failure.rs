@@ -1,0 +1,148 @@
+//! How an upload to one server can end badly, as facts. What each means is in [`super::judge`].
+
+use super::found::Call;
+use super::protocol::Protocol;
+use super::source::Change;
+use crate::core::failure::Failure;
+use crate::core::range::Length;
+use crate::core::time::Delay;
+
+/// One way in which a session ended badly.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UpFailure {
+    /// Of the line, of TLS, of a redirect, or of this machine: as with downloads.
+    #[error("{0}")]
+    Transfer(Failure),
+    /// A status that says no.
+    #[error("{}{}", Failure::Status { code: *code, retry_after: None }, said_text(said))]
+    Status {
+        /// By which protocol.
+        protocol: Protocol,
+        /// To which call.
+        call: Call,
+        /// The status code.
+        code: u16,
+        /// A Retry-After that could be read.
+        retry_after: Option<Delay>,
+        /// What the body said, made printable.
+        said: String,
+    },
+    /// BOINC's reply says: not now.
+    #[error("the server says: not now{}", said_text(message))]
+    Later {
+        /// Its message, made printable.
+        message: String,
+    },
+    /// BOINC's reply says: never.
+    #[error("the server refuses the file{}", said_text(message))]
+    Never {
+        /// Its message, made printable.
+        message: String,
+    },
+    /// An answer that is not of this protocol.
+    #[error("an answer ({code}) that is not of the protocol {}: {what}", protocol.word())]
+    Foreign {
+        /// Which protocol was spoken.
+        protocol: Protocol,
+        /// The status code.
+        code: u16,
+        /// What was missing or wrong.
+        what: &'static str,
+    },
+    /// Somebody else's request holds the upload.
+    #[error("the upload is locked at the server, for {} s by now", waited.as_secs())]
+    Busy {
+        /// How long was waited in this session.
+        waited: Delay,
+    },
+    /// The source is not the file that the upload was begun with, and bytes of it have been sent in this session.
+    #[error("the file changed while it was sent: {0}")]
+    SourceChanged(Change),
+    /// The source is gone, or cannot be read.
+    #[error("the file to be sent cannot be read: {detail}")]
+    SourceGone {
+        /// What the system said.
+        detail: String,
+    },
+    /// The server holds more than the file has.
+    #[error("the server holds {told} bytes under this name, more than the {ours} of the file: it is another file")]
+    Conflict {
+        /// What the server tells.
+        told: Length,
+        /// The size of the source.
+        ours: Length,
+    },
+    /// Bodies were answered, and the server confirmed nothing more.
+    #[error("the server answers and confirms no further byte ({times} times)")]
+    NoGrowth {
+        /// How many times.
+        times: u32,
+    },
+    /// The server keeps forgetting the session.
+    #[error("the server forgot the upload {times} times within a day")]
+    KeepsForgetting {
+        /// How many times.
+        times: u32,
+    },
+    /// What stands at the server in the end has another size.
+    #[error("the server stored {} bytes of {ours}", .told.map_or_else(|| "an unknown number of".to_owned(), |n| n.to_string()))]
+    WrongSize {
+        /// What it tells.
+        told: Option<Length>,
+        /// The size of the source.
+        ours: Length,
+    },
+    /// What stands at the server in the end has another digest.
+    #[error("the server stored something else: {algorithm} there is {found}, of the file {ours}")]
+    WrongDigest {
+        /// The algorithm's name as the user writes it.
+        algorithm: &'static str,
+        /// The digest of the source, hex.
+        ours: String,
+        /// The digest of what was stored, or what the server says it is.
+        found: String,
+    },
+    /// The server cannot do what the protocol needs.
+    #[error("the server cannot take this file by the protocol {}: {why}", protocol.word())]
+    Unsupported {
+        /// Which protocol was spoken.
+        protocol: Protocol,
+        /// Why not.
+        why: FoundAtServer,
+    },
+    /// The server's application looked at the whole upload and refused it.
+    #[error("the upload was complete, and what it was for refused it: {}{}", Failure::Status { code: *code, retry_after: None }, said_text(said))]
+    Application {
+        /// The status code.
+        code: u16,
+        /// What the body said, made printable.
+        said: String,
+    },
+    /// A session URL that would send the bytes to somebody else.
+    #[error("the server names a session at another place ({to}), which is not followed")]
+    ElsewhereNamed {
+        /// Its origin.
+        to: String,
+    },
+}
+
+/// What was found of a server that rules it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FoundAtServer {
+    /// It takes no file so large.
+    #[error("it takes at most {0} bytes")]
+    AtMost(Length),
+    /// It takes no file so small.
+    #[error("it takes at least {0} bytes")]
+    AtLeast(Length),
+    /// Another version of the protocol.
+    #[error("it speaks another version")]
+    Version,
+    /// The protocol has no way to write such a name.
+    #[error("the protocol cannot carry the file's name")]
+    Name,
+}
+
+fn said_text(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!(" ({said})") }
+}

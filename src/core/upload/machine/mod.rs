@@ -1,0 +1,371 @@
+//! UpXfer: one session with one server, as a machine. The rules that hold for every protocol are here.
+
+mod attempt;
+mod start;
+mod turn;
+
+use attempt::Attempt;
+
+use super::ask::{Answer, Ask, Interim, Method};
+use super::failure::UpFailure;
+use super::found::{Call, Job, Proof};
+use super::protocol::{Protocol, UploadProtocol};
+use super::session::UploadSession;
+use super::source::{Change, Source, Stamp};
+use crate::core::digest::{Algorithm, Expected};
+use crate::core::failure::{Failure, RedirectFault};
+use crate::core::file_xfer::MAX_REDIRECTS;
+use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::time::{Delay, Epoch};
+use crate::core::url::MirrorUrl;
+
+/// Requests without any progress, and the session ends.
+const MAX_FRUITLESS: u32 = 60;
+
+/// A session begins anew so many times because the server can do less than was hoped; then it is no server for today.
+const MAX_ANEW: u32 = 3;
+
+/// What a session is to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// How to speak.
+    pub protocol: Box<dyn UploadProtocol>,
+    /// To whom: the URL as the user gave it.
+    pub server: MirrorUrl,
+    /// The record of the last session with it, by this protocol.
+    pub saved: Option<UploadSession>,
+    /// The source as it is now; its digest, where it is known.
+    pub source: Source,
+    /// The name that the file is to have at the server.
+    pub name: String,
+    /// Its media type.
+    pub media_type: String,
+    /// A random word, fit for a name.
+    pub token: String,
+    /// A file up to this size is read back and compared where the server names no digest.
+    pub read_back: Length,
+}
+
+/// What came of a step.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// An informational answer came; the request goes on.
+    Informed(Interim),
+    /// The final answer came, and its body is read. It may come while the request's body still flows, which then ends.
+    Answer(Box<Answer>),
+    /// No whole answer came.
+    Broke {
+        /// So many bytes of the body went out; to be counted, never to be believed.
+        sent: Length,
+        /// What happened.
+        failure: Failure,
+    },
+    /// The digest asked for.
+    Digested(Expected),
+    /// What the file system says of the source.
+    Looked(Stamp),
+    /// The source cannot be read any more, says the system.
+    SourceGone(String),
+    /// The rest is over.
+    Rested,
+    /// Stop; an open request is dropped.
+    Stopped,
+}
+
+/// What the driver does: first it stores the record where it should, then the move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Is [`UpXfer::session`] to be stored?
+    pub persist: Persist,
+    /// Then this.
+    pub next: Next,
+}
+
+/// When the record is to be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persist {
+    /// It is as it was.
+    Not,
+    /// Within some seconds: only offsets differ.
+    Soon,
+    /// On disk before the move.
+    Now,
+}
+
+/// The move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Send this; answered by [`Event::Informed`] any number of times, then [`Event::Answer`] or [`Event::Broke`]. The
+    /// user's credentials go along only where its origin is that of the server's own URL.
+    Ask(Ask),
+    /// Nothing new: what was asked for goes on.
+    Await,
+    /// Compute this digest of a range of the source; answered by [`Event::Digested`].
+    Digest {
+        /// Of which bytes.
+        range: ByteRange,
+        /// By which algorithm.
+        algorithm: Algorithm,
+    },
+    /// Ask the file system about the source; answered by [`Event::Looked`] or [`Event::SourceGone`].
+    Look,
+    /// Wait so long; answered by [`Event::Rested`].
+    Rest(Delay),
+    /// The session is over.
+    End(UpEnd),
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpEnd {
+    /// The server has the whole file; the record can go.
+    Stored {
+        /// What says so.
+        confirmed: Proof,
+    },
+    /// It failed; what it means says [`super::judge`].
+    Failed(UpFailure),
+    /// It was told to stop; the record stays.
+    Stopped,
+    /// Cleaned up, as well as could be; the record can go.
+    Abandoned,
+}
+
+/// One session with one server.
+#[derive(Debug)]
+pub struct UpXfer {
+    protocol: Box<dyn UploadProtocol>,
+    job: Job,
+    call: Call,
+    doing: Doing,
+    /// The record as the driver last got it to store.
+    kept: Option<UploadSession>,
+    /// The last request, to be sent again where a redirect leads.
+    last: Option<Ask>,
+    hops: u32,
+    attempt: Option<Attempt>,
+    /// Confirmed and not lost again, in this session.
+    high: Offset,
+    /// Answers without growth in a row.
+    unmoved: u32,
+    /// Requests without progress in a row.
+    fruitless: u32,
+    waits: u32,
+    waited: Delay,
+    finishes: u32,
+    anew: u32,
+    sent_empty: bool,
+    /// Why the upload was begun anew.
+    restarted: Option<Change>,
+    /// What follows when the server has been cleaned up.
+    cleanup: Cleanup,
+}
+
+/// What the driver is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Doing {
+    /// A digest of the whole source, to compare it with the one begun with.
+    Likeness,
+    /// What the protocol wants.
+    Call,
+    /// A look at the source, and then this.
+    Look(Then),
+    /// A rest, and then this.
+    Rest(Then),
+    /// Nothing any more.
+    Over,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Probe,
+    GoOn,
+    Send,
+    Finish,
+}
+
+/// What follows when the server has been cleaned up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cleanup {
+    /// The end.
+    Last,
+    /// A new upload.
+    BeforeAnew,
+}
+
+impl UpXfer {
+    /// A session by this plan.
+    pub fn new(plan: Plan, now: Epoch) -> Self {
+        let fresh = || UploadSession::new(plan.protocol.protocol(), plan.server.clone(), plan.source.clone(), now);
+        let fits = |s: &UploadSession| s.protocol == plan.protocol.protocol() && s.server == plan.server;
+        let kept = plan.saved.filter(fits);
+        let job = Job {
+            name: plan.name,
+            media_type: plan.media_type,
+            session: kept.clone().unwrap_or_else(fresh),
+            source: plan.source,
+            now,
+            token: plan.token,
+            read_back: plan.read_back,
+        };
+        Self {
+            protocol: plan.protocol,
+            job,
+            call: Call::Prepare,
+            doing: Doing::Over,
+            kept,
+            last: None,
+            hops: 0,
+            attempt: None,
+            high: Offset::ZERO,
+            unmoved: 0,
+            fruitless: 0,
+            waits: 0,
+            waited: Delay::ZERO,
+            finishes: 0,
+            anew: 0,
+            sent_empty: false,
+            restarted: None,
+            cleanup: Cleanup::Last,
+        }
+    }
+
+    /// The record as it is now.
+    pub fn session(&self) -> &UploadSession {
+        &self.job.session
+    }
+
+    /// The source was another than the one that the upload had been begun with, so it was begun anew.
+    pub fn restarted(&self) -> Option<Change> {
+        self.restarted
+    }
+
+    /// What to do after what happened. An event that does not answer the last step is passed over.
+    pub fn handle(&mut self, event: Event, now: Epoch) -> Step {
+        self.job.now = now;
+        match (event, self.doing) {
+            (_, Doing::Over) => self.step(Next::Await),
+            (Event::Stopped, _) => self.end(UpEnd::Stopped),
+            (Event::SourceGone(detail), _) => self.fail(UpFailure::SourceGone { detail }),
+            (Event::Informed(interim), Doing::Call) => {
+                self.protocol.informed(&mut self.job, &interim);
+                self.step(Next::Await)
+            }
+            (Event::Answer(answer), Doing::Call) => self.answered(&answer),
+            (Event::Broke { failure, .. }, Doing::Call) => self.broke(failure),
+            (Event::Digested(digest), Doing::Call) => {
+                let turn = self.protocol.digested(&mut self.job, self.call, &digest);
+                self.take(turn)
+            }
+            (Event::Digested(digest), Doing::Likeness) => self.compared(digest),
+            (Event::Looked(stamp), Doing::Look(then)) => self.looked(stamp, then),
+            (Event::Rested, Doing::Rest(then)) => self.then(then),
+            _ => self.step(Next::Await),
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer) -> Step {
+        match self.redirected(answer) {
+            Some(Ok(ask)) => self.send_out(ask),
+            Some(Err(fault)) => self.fail(UpFailure::Transfer(Failure::Redirect(fault))),
+            None => {
+                let turn = self.protocol.answered(&mut self.job, self.call, answer);
+                self.take(turn)
+            }
+        }
+    }
+
+    /// The request that a redirect asks for. Only those that keep method and body are followed, and for questions also
+    /// the older ones, but not by the IETF's protocol, which forbids it.
+    fn redirected(&mut self, answer: &Answer) -> Option<Result<Ask, RedirectFault>> {
+        if !(300..400).contains(&answer.status) || answer.status == 304 {
+            return None;
+        }
+        let last = self.last.clone()?;
+        let question = matches!(last.method, Method::Get | Method::Head);
+        let older = question && matches!(answer.status, 301 | 302) && self.protocol.protocol() != Protocol::Ietf;
+        let unusable = Err(RedirectFault::NoLocation { code: answer.status });
+        if !older && !matches!(answer.status, 307 | 308) {
+            return Some(unusable);
+        }
+        self.hops += 1;
+        if self.hops > MAX_REDIRECTS {
+            return Some(Err(RedirectFault::TooMany { limit: MAX_REDIRECTS }));
+        }
+        let Some(location) = answer.field("location") else { return Some(unusable) };
+        Some(match last.url.join(location, answer.status) {
+            Ok(url) if last.url.is_https() && !url.is_https() => Err(RedirectFault::Downgrade),
+            Ok(url) => Ok(Ask { url, ..last }),
+            Err(fault) => Err(fault),
+        })
+    }
+
+    fn looked(&mut self, stamp: Stamp, then: Then) -> Step {
+        let begun = self.job.source.stamp;
+        if stamp.size != begun.size {
+            return self.fail(UpFailure::SourceChanged(Change::Size));
+        }
+        if stamp != begun {
+            return self.fail(UpFailure::SourceChanged(Change::Time));
+        }
+        self.then(then)
+    }
+
+    fn then(&mut self, then: Then) -> Step {
+        match then {
+            Then::Probe => self.probe(),
+            Then::GoOn => self.go_on(),
+            Then::Send => self.send(),
+            Then::Finish => self.finish(),
+        }
+    }
+
+    fn look(&mut self, then: Then) -> Step {
+        self.doing = Doing::Look(then);
+        self.step(Next::Look)
+    }
+
+    fn rest(&mut self, delay: Delay, then: Then) -> Step {
+        self.doing = Doing::Rest(then);
+        self.step(Next::Rest(delay))
+    }
+
+    fn send_out(&mut self, ask: Ask) -> Step {
+        self.fruitless += 1;
+        if self.fruitless > MAX_FRUITLESS {
+            return self.fail(UpFailure::NoGrowth { times: self.fruitless });
+        }
+        self.doing = Doing::Call;
+        self.last = Some(ask.clone());
+        self.step(Next::Ask(ask))
+    }
+
+    fn fail(&mut self, failure: UpFailure) -> Step {
+        self.end(UpEnd::Failed(failure))
+    }
+
+    fn end(&mut self, end: UpEnd) -> Step {
+        self.doing = Doing::Over;
+        self.step(Next::End(end))
+    }
+
+    /// The step that does this next, and what of the record must be stored first.
+    fn step(&mut self, next: Next) -> Step {
+        let session = &self.job.session;
+        let persist = match &self.kept {
+            Some(kept) if kept == session => Persist::Not,
+            Some(kept) if only_offsets_differ(kept, session) && !matches!(next, Next::End(_)) => Persist::Soon,
+            _ => Persist::Now,
+        };
+        if persist != Persist::Not {
+            self.kept = Some(session.clone());
+        }
+        Step { persist, next }
+    }
+}
+
+/// Nothing that a resume rests on.
+fn only_offsets_differ(a: &UploadSession, b: &UploadSession) -> bool {
+    UploadSession { confirmed: b.confirmed, pace: b.pace, ..a.clone() } == *b
+}

@@ -1,0 +1,14 @@
+//! Tests of uploads: tables of single answers, and whole uploads to servers in memory over lines that break.
+
+mod boinc;
+mod boinc_server;
+mod cuts;
+mod dav_server;
+mod ietf;
+mod ietf_server;
+mod machine;
+mod put;
+mod sim;
+mod table;
+mod tus;
+mod tus_server;

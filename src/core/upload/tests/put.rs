@@ -1,0 +1,205 @@
+//! Servers that only know files: names, moves, folders, reading back.
+
+use super::super::*;
+use super::dav_server::{Dav, Half, Ranges};
+use super::sim::{Came, MIB, Server, Sim, bytes};
+use crate::core::digest::Algorithm;
+
+const STORED: Came = Came::End(UpEnd::Stored { confirmed: Proof::Size });
+
+fn dav() -> Dav {
+    Dav::new(Ranges::Refused(501), Half::Nothing)
+}
+
+fn put_to(to: &str, server: Dav) -> Sim<Dav> {
+    Sim::new(server, to, bytes(MIB, 5), || Box::new(Put::default()))
+}
+
+fn put(server: Dav) -> Sim<Dav> {
+    put_to("http://u:p@up.example/d/f.bin", server)
+}
+
+fn failed(sim: &mut Sim<Dav>) -> UpFailure {
+    match sim.session() {
+        Came::End(UpEnd::Failed(failure)) => failure,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn methods(sim: &Sim<Dav>) -> Vec<Method> {
+    sim.log.iter().map(|(method, _)| *method).collect()
+}
+
+fn stands_alone(sim: &Sim<Dav>) {
+    assert_eq!(sim.server.stored(), Some(&sim.source[..]));
+    assert_eq!(sim.server.files.len(), 1, "{:?}", sim.server.files.keys());
+}
+
+#[test]
+fn to_a_temporary_name_and_moved() {
+    use Method::{Head, Move, Put};
+    let mut sim = put(dav());
+    assert_eq!(sim.session(), STORED);
+    assert_eq!(methods(&sim), [Head, Put, Head, Move, Head]);
+    stands_alone(&sim);
+}
+
+#[test]
+fn a_server_that_cannot_move_gets_it_under_its_name() {
+    for code in [403, 404, 405, 409, 412, 501, 502] {
+        let mut sim = put(Dav { no_move: Some(code), ..dav() });
+        assert_eq!(sim.session(), STORED, "{code}");
+        stands_alone(&sim);
+    }
+    let mut sim = put(Dav { no_move: Some(503), ..dav() });
+    assert_eq!(judge(&failed(&mut sim)).scope, UpScope::Transient { floor: None });
+    sim.server.no_move = None;
+    assert_eq!(sim.session(), STORED);
+    assert_eq!(sim.sent, MIB, "the whole was there, and only the move was missing");
+    stands_alone(&sim);
+}
+
+#[test]
+fn a_signed_url_is_for_its_own_name_only() {
+    let mut sim = put_to("http://up.example/d/f.bin?signature=x", dav());
+    assert_eq!(sim.session(), STORED);
+    assert_eq!(methods(&sim), [Method::Head, Method::Put, Method::Head]);
+    for code in [400, 401, 403, 405, 501] {
+        let mut sim = put(Dav { only: Some(("/d/f.bin".to_owned(), code)), ..dav() });
+        assert_eq!(sim.session(), STORED, "{code}");
+        stands_alone(&sim);
+    }
+}
+
+#[test]
+fn a_missing_folder_is_made_once() {
+    let mut sim = put(Dav { folders: Some(Vec::new()), ..dav() });
+    assert_eq!(sim.session(), STORED);
+    assert_eq!(methods(&sim)[1..4], [Method::Put, Method::Mkcol, Method::Put]);
+    // A folder that is there does not cure the refusal.
+    let mut sim = put(Dav { only: Some(("/elsewhere".to_owned(), 409)), ..dav() });
+    let failure = failed(&mut sim);
+    assert_eq!(judge(&failure).scope, UpScope::RefuseServer, "{failure}");
+    assert_eq!(methods(&sim).iter().filter(|m| **m == Method::Mkcol).count(), 1);
+}
+
+#[test]
+fn a_limit_refuses_the_server() {
+    let mut sim = put(Dav { limit: Some(1000), ..dav() });
+    assert_eq!(judge(&failed(&mut sim)).scope, UpScope::RefuseServer);
+}
+
+#[test]
+fn a_server_that_is_not_to_be_asked_is_taken_at_its_word() {
+    for code in [403, 405, 501] {
+        let mut sim = put(Dav { no_head: Some(code), ..dav() });
+        assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Status }), "{code}");
+        stands_alone(&sim);
+    }
+}
+
+#[test]
+fn small_files_are_read_back() {
+    for no_move in [None, Some(405)] {
+        let mut sim = Sim { read_back: Length(MIB), ..put(Dav { no_move, ..dav() }) };
+        assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Digest(Algorithm::Sha256) }));
+        stands_alone(&sim);
+        let mut sim = Sim { read_back: Length(MIB), ..put(Dav { no_move, spoil: Some(99), ..dav() }) };
+        assert!(matches!(failed(&mut sim), UpFailure::WrongDigest { .. }));
+        assert_eq!(sim.sent, 2 * MIB, "twice, and not a third time");
+    }
+    let mut sim = put(Dav { spoil: Some(99), ..dav() });
+    assert_eq!(sim.session(), STORED, "of a large one the size is all that is known, and that is said");
+}
+
+#[test]
+fn a_move_whose_answer_is_lost_is_not_repeated_blindly() {
+    let mut all = 0;
+    for seed in 0..40 {
+        let mut sim = put(dav());
+        sim.server.files.insert("/d/f.bin".to_owned(), (0, vec![7; usize::try_from(MIB).expect("fits")]));
+        sim.rng = rand::SeedableRng::seed_from_u64(seed);
+        sim.lost_answers = 40;
+        if let UpEnd::Stored { .. } = sim.run(30) {
+            all += 1;
+            stands_alone(&sim);
+        }
+    }
+    assert!(all > 20, "{all}");
+}
+
+#[test]
+fn an_old_file_of_the_same_size_is_not_ours() {
+    for etags in [true, false] {
+        let mut sim = put_to("http://up.example/d/f.bin?x=1", Dav { etags, ..dav() });
+        sim.server.files.insert("/d/f.bin".to_owned(), (0, vec![7; usize::try_from(MIB).expect("fits")]));
+        sim.cuts = vec![MIB / 2].into();
+        assert!(matches!(failed(&mut sim), UpFailure::Transfer(_)), "cut, and nothing new stands there");
+        assert_eq!(sim.session(), STORED);
+        stands_alone(&sim);
+    }
+}
+
+/// What stood there before was not told, so nothing that stands there now is known to be ours.
+#[test]
+fn an_old_file_that_was_not_told_of_is_not_ours() {
+    let mut sim = put_to("http://up.example/d/f.bin?x=1", Dav { no_head: Some(403), ..dav() });
+    sim.server.files.insert("/d/f.bin".to_owned(), (0, vec![7; usize::try_from(MIB).expect("fits")]));
+    sim.cuts = vec![MIB / 2].into();
+    failed(&mut sim);
+    sim.server.no_head = None;
+    assert_eq!(sim.session(), STORED);
+    stands_alone(&sim);
+}
+
+#[test]
+fn no_half_file_is_left_by_giving_up() {
+    let mut sim = put(Dav { half: Half::Visible, ..dav() });
+    sim.cuts = vec![MIB / 2].into();
+    failed(&mut sim);
+    assert_eq!(sim.server.files.len(), 1);
+    let mut xfer = sim.xfer();
+    let Next::Ask(ask) = xfer.abandon(sim.now).next else { panic!("a DELETE") };
+    assert!(ask.url.secret_url().path().starts_with("/d/f.bin.part-"));
+    let request = super::sim::Request { ask, body: Vec::new(), cut: false, now: sim.now };
+    sim.server.serve(&request);
+    assert_eq!(sim.server.files.len(), 0);
+}
+
+#[test]
+fn a_server_that_keeps_nothing_is_not_fed_for_ever() {
+    for to in ["http://up.example/d/f.bin", "http://up.example/d/f.bin?x=1"] {
+        let mut sim = put_to(to, Dav { forgets: true, ..dav() });
+        failed(&mut sim);
+        assert!(sim.sent <= 4 * MIB, "{to}: {}", sim.sent);
+    }
+}
+
+#[test]
+fn an_empty_file() {
+    let mut sim = put(dav());
+    (sim.source, sim.stamp.size) = (Vec::new(), Length(0));
+    assert_eq!(sim.session(), STORED);
+    stands_alone(&sim);
+}
+
+#[test]
+fn ranges_are_tried_on_a_name_of_no_worth() {
+    use Method::{Delete, Get, Head, Move, Put};
+    let ranged = |ranges| {
+        Sim::new(Dav::new(ranges, Half::Visible), "http://up.example/d/f.bin", bytes(MIB, 5), || {
+            Box::new(PutRange::default())
+        })
+    };
+    let mut sim = ranged(Ranges::Appended);
+    assert_eq!(sim.session(), STORED);
+    assert_eq!(methods(&sim), [Put, Put, Get, Delete, Head, Put, Put, Head, Head, Move, Head]);
+    stands_alone(&sim);
+    for ranges in [Ranges::Ignored, Ranges::Refused(400), Ranges::Refused(404), Ranges::Refused(501)] {
+        let mut sim = ranged(ranges);
+        sim.cuts = vec![MIB / 2].into();
+        assert!(matches!(sim.run(3), UpEnd::Stored { .. }), "{ranges:?}");
+        assert!(sim.bodies.iter().all(|b| b.start.0 == 0 && b.end.0 == MIB), "only whole bodies");
+        stands_alone(&sim);
+    }
+}
