@@ -2,8 +2,8 @@
 //! (`docs/testing.md`): what it accepts keeps its promises, what it refuses is told in printable words, nothing panics or
 //! hangs, and time grows with the input and not with its square.
 //!
-//! A short run always; `tests/long` makes ten million executions of each. The journal of part files and the list of
-//! `--input-file` are private, so theirs stand beside the code.
+//! A short run always; `tests/long` makes ten million executions of each. The journal of part files is private, so that
+//! its target stands beside the code.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "support/fuzz/mod.rs"]

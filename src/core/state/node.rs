@@ -101,17 +101,26 @@ impl Node {
         siblings: &[Self],
         old: &'o Element<'a>,
     ) -> Option<&'o Element<'a>> {
-        let Content::Children(shape, children) = &self.content else { return None };
+        let Content::Children(shape, _) = &self.content else { return None };
         debug_assert!(matches!(parent.of(self.name), Some(s) if s == *shape), "{} has its place", self.name);
         let Some(key) = shape.key() else {
             let ordinal = siblings[..i].iter().filter(|s| s.name == self.name).count();
             return old.elements().filter(|e| e.name == self.name).nth(ordinal);
         };
-        let wanted = children.iter().find(|c| c.name == key)?;
-        let Content::Text(wanted) = &wanted.content else { return None };
+        let wanted = self.text_of(key)?;
+        // Of several with the same key, each has its own: the downloads and the uploads of a host.
+        let before = siblings[..i].iter().filter(|s| s.name == self.name && s.text_of(key) == Some(wanted)).count();
         old.elements()
             .filter(|e| e.name == self.name)
-            .find(|e| e.child(key).is_some_and(|k| Escaped::text(&super::scalar::text(k)) == *wanted))
+            .filter(|e| e.child(key).is_some_and(|k| Escaped::text(&super::scalar::text(k)) == *wanted))
+            .nth(before)
+    }
+
+    /// The text of the child of that name.
+    fn text_of(&self, child: &str) -> Option<&Escaped> {
+        let Content::Children(_, children) = &self.content else { return None };
+        let found = children.iter().find(|c| c.name == child)?;
+        if let Content::Text(text) = &found.content { Some(text) } else { None }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How time grows with the input: eight times the input may take a few times eight times the time, not sixty-four.
 //!
-//! Nothing is said about how long anything takes, only about the proportion of two times, and one even attempt is enough.
+//! Nothing is said about how long anything takes, only about the proportion of two times on the processor, and one even attempt is
+//! enough.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ const TOO_MUCH: u32 = 3;
 /// Times below this are noise.
 const NOISE: Duration = Duration::from_millis(4);
 /// An unlucky moment is no proof.
-const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 20;
 
 /// Repeats every word, and every line of a seed, within every frame.
 ///
@@ -52,16 +53,16 @@ fn is_even(target: &Target, small: &[u8], large: &[u8]) -> bool {
     once < NOISE || once < time_of(target, small, FACTOR) * TOO_MUCH
 }
 
+/// What this thread had of the processor meanwhile: others may be busy as well.
 fn time_of(target: &Target, input: &[u8], times: usize) -> Duration {
-    let begun = spent();
+    let begun = on_the_processor();
     for _ in 0..times {
         std::hint::black_box((target.run)(input));
     }
-    spent().saturating_sub(begun)
+    on_the_processor().saturating_sub(begun)
 }
 
-/// The time of a processor that this thread has had: a busy machine takes none of it away.
-fn spent() -> Duration {
+fn on_the_processor() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or_default())
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }

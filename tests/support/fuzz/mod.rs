@@ -1,8 +1,8 @@
 //! A small fuzzer for the stable compiler: a seeded mutator over the seeds in `tests/corpus`, a pool that grows by inputs
 //! with new outcomes, a watch over what hangs, and a look at how time grows with the input.
 //!
-//! A [`Target`] is a function over bytes that panics where one of its promises is broken. The same functions run under
-//! cargo-fuzz (`fuzz/`), which knows what code they reach. Here the same seed gives the same inputs, on every machine.
+//! A [`Target`] is a function over bytes that panics where one of its promises is broken. The same seed gives the same
+//! inputs, on every machine.
 //!
 //! `PERSXFER_FUZZ` sets the number of executions for each target, `PERSXFER_FUZZ_SEED` another seed.
 #![allow(dead_code, reason = "the unit tests of the crate use a part of it")]

@@ -33,7 +33,7 @@ pub(super) const CHECKSUMS: Target = Target {
         "\u{feff}",
         "/",
     ],
-    runs: 40_000,
+    runs: 15_000,
     ..PLAIN
 };
 

@@ -1,4 +1,4 @@
-//! The parsers as functions over bytes, each with what must hold of it. Run by `tests/fuzz_parsers.rs` and by cargo-fuzz.
+//! The parsers as functions over bytes, each with what must hold of it. Run by `tests/fuzz_parsers.rs`.
 
 mod documents;
 mod fields;

@@ -63,6 +63,7 @@ pub(super) const UNITS: Target = Target {
         "1e3",
         "_",
     ],
+    runs: 20_000,
     ..PLAIN
 };
 

@@ -60,6 +60,20 @@ fn hosts_keep_theirs() {
 }
 
 #[test]
+fn two_directions_of_one_host_keep_what_is_theirs() {
+    let host = |direction: &str, stranger: &str| {
+        format!(
+            "<host><origin>http://h.example</origin><direction>{direction}</direction><failures>3</failures>{stranger}</host>"
+        )
+    };
+    let hosts = host("download", "<zza/>") + &host("upload", "<zzb/>");
+    let text = text_of(&document(&format!("<client_state><persxfer>{hosts}</persxfer></client_state>")));
+    let (first, second) = text.split_once("</host>").expect("two hosts");
+    assert_eq!((first.matches("<zza/>").count(), first.matches("<zzb/>").count()), (1, 0), "{text}");
+    assert_eq!((second.matches("<zza/>").count(), second.matches("<zzb/>").count()), (0, 1), "{text}");
+}
+
+#[test]
 fn a_download_that_has_uploads_urls_only_stays_one() {
     let mut read = document(
         "<client_state><file><name>x</name><upload_url>http://u.example/</upload_url>\
