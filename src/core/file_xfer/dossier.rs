@@ -113,9 +113,9 @@ impl Draft {
         if self.total.is_none() {
             return Evidence::None;
         }
-        let last = self.validators.iter().find(|(origin, _)| Some(origin) == self.last_origin.as_ref());
+        let last = self.last_origin.as_ref().and_then(|origin| self.validators_of(origin));
         match self.joints {
-            Joints::Validator if last.is_some_and(|(_, v)| v.has_strong()) => Evidence::Validator,
+            Joints::Validator if last.is_some_and(Validators::has_strong) => Evidence::Validator,
             Joints::Overlap => Evidence::Overlap,
             Joints::Validator | Joints::Length => Evidence::Length,
         }

@@ -97,16 +97,11 @@ impl FileXfer {
         let known = if self.plan.digest == LastWord::Digest { self.plan.law.as_ref() } else { self.draft().vouched() };
         let digest = known.filter(|digest| digest.algorithm.proves()).cloned();
         let Some(digest) = digest.filter(|_| self.plan.named_by == NamedBy::User) else { return };
-        let typed = &self.plan.url;
-        let may = |url: &MirrorUrl| {
-            (url.is_https() || !typed.is_https())
-                && (url.is_public_host() || !typed.is_public_host())
-                && *url != typed.without_credentials()
-        };
-        let mut urls: Vec<MirrorUrl> = urls.iter().map(MirrorUrl::without_credentials).filter(may).collect();
+        let bare = urls.iter().map(MirrorUrl::without_credentials);
+        let mut urls: Vec<MirrorUrl> = bare.filter(|url| self.may_be_named(url)).collect();
         urls.truncate(MAX_DUPLICATES);
         if !urls.is_empty() {
-            self.named = Some(NamedMirrors { by: typed.origin(), digest, urls });
+            self.named = Some(NamedMirrors { by: self.plan.url.origin(), digest, urls });
         }
     }
 
@@ -140,14 +135,17 @@ impl FileXfer {
     /// Of the mirrors that this answer names, those that may be used: no step down from https, and nothing private where
     /// the answer, or the URL that it all began with, is public.
     fn usable(&self, head: &AnswerHead) -> Vec<MirrorUrl> {
-        let (base, typed) = (&self.asking.url, &self.plan.url);
-        let secure = base.is_https() || typed.is_https();
-        let may = |url: &MirrorUrl| {
-            (url.is_https() || !secure)
-                && (url.is_public_host() || !typed.is_public_host())
-                && *url != typed.without_credentials()
-        };
+        let base = &self.asking.url;
+        let may = |url: &MirrorUrl| (url.is_https() || !base.is_https()) && self.may_be_named(url);
         duplicates(&head.links, base).into_iter().map(|d| d.url).filter(may).collect()
+    }
+
+    /// May a server name this mirror, whatever it stands in?
+    fn may_be_named(&self, url: &MirrorUrl) -> bool {
+        let typed = &self.plan.url;
+        (url.is_https() || !typed.is_https())
+            && (url.is_public_host() || !typed.is_public_host())
+            && *url != typed.without_credentials()
     }
 
     /// What an answer says of the whole, as far as its origin is believed.

@@ -8,8 +8,8 @@ use tokio::sync::oneshot;
 use crate::core::file_xfer::{Ask, Carry, Freshness};
 use crate::core::metalink::Metalink;
 use crate::core::url::MirrorUrl;
+use crate::io::driver::Hands;
 use crate::io::driver::session::Session;
-use crate::io::driver::{Hands, trace};
 use crate::io::transport::{Hop, WantDigest};
 
 /// The largest metalink that is fetched unasked.
@@ -101,15 +101,12 @@ async fn fetch(
     };
     let origin = url.origin();
     let hop = Hop { ask: &ask, typed, first_origin: &origin, want: WantDigest::No };
-    let headers = hands.credentials.headers(&hop, &hands.user_agent, hands.clock.now().wall);
-    trace::request(url, &headers);
-    let mut answer = hands.client.get(url, headers, first_byte).await.ok()?;
-    trace::answer(answer.status, &answer.headers);
-    if answer.status != 200 {
+    let (head, mut body) = hands.get(&hop, first_byte).await.ok()?;
+    if head.status != 200 {
         return None;
     }
     let mut bytes = Vec::new();
-    while let Some(chunk) = answer.body.chunk().await.ok()? {
+    while let Some(chunk) = body.chunk().await.ok()? {
         bytes.extend_from_slice(&chunk);
         if bytes.len() > MOST {
             return None;

@@ -2,6 +2,7 @@
 //! part files, and says what came of it. It decides nothing.
 
 mod described;
+mod exchange;
 mod fan;
 mod finish;
 mod receive;

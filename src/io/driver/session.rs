@@ -4,19 +4,19 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{
-    AnswerHead, Ask, Company, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome,
-    Place, Plan, Proof, Receive, Weight,
+    Ask, Company, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome, Place, Plan,
+    Proof, Receive, Weight,
 };
 use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::io::driver::described::Description;
+use crate::io::driver::fan;
 use crate::io::driver::vouched::{adopt_law, algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
-use crate::io::driver::{fan, trace};
 use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
-use crate::io::transport::{Answer, Body, Hop, WantDigest};
+use crate::io::transport::{Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
 const PROBE_ABOVE: Length = Length(1 << 20);
@@ -164,16 +164,12 @@ impl Session {
 
     async fn ask(&mut self, ask: Ask) -> Event {
         self.put_away().await;
-        let now = self.hands.clock.now().wall;
         let hop =
             Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::Yes };
-        let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
-        trace::request(&ask.url, &headers);
-        match self.hands.client.get(&ask.url, headers, self.orders.timeouts.first_byte).await {
-            Ok(Answer { status, framing, headers, body, .. }) => {
-                trace::answer(status, &headers);
-                self.open = Some(OpenBody { status, body, pending: None, joined: false });
-                Event::Answer(Box::new(AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall)))
+        match self.hands.get(&hop, self.orders.timeouts.first_byte).await {
+            Ok((head, body)) => {
+                self.open = Some(OpenBody { status: head.status, body, pending: None, joined: false });
+                Event::Answer(Box::new(head))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),
         }

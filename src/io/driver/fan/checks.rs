@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::core::digest::Pieces;
 use crate::core::failure::{Failure, LocalFault};
-use crate::core::range::{ByteRange, Length, Offset, RangeSet};
-use crate::core::segments::Event;
+use crate::core::range::{ByteRange, Length, RangeSet};
 use crate::io::driver::fan::Fan;
 use crate::io::driver::{Beside, Terms};
 
@@ -35,9 +34,7 @@ impl Checks {
 
 impl Fan<'_> {
     /// Bytes were written: the pieces that are whole by them are looked at.
-    pub(super) fn check_pieces(&mut self, seat: usize, at: Offset, length: Length) -> Result<(), LocalFault> {
-        let run = ByteRange::new(at, at + length);
-        self.brought.entry(seat).or_default().insert(run);
+    pub(super) fn check_pieces(&mut self, run: ByteRange) -> Result<(), LocalFault> {
         let Some(checks) = &self.checks else { return Ok(()) };
         for n in checks.touched(run) {
             self.check_piece(n)?;
@@ -62,20 +59,18 @@ impl Fan<'_> {
 
     /// Its bytes go, and are asked for again; whoever brought them all is known for it.
     fn piece_is_wrong(&mut self, piece: usize, range: ByteRange) -> Result<(), LocalFault> {
-        let (Some(checks), Some(store)) = (&mut self.checks, &mut self.session.store) else { return Ok(()) };
+        let Some(algorithm) = self.checks.as_ref().map(|checks| checks.pieces.algorithm().name()) else {
+            return Ok(());
+        };
         let culprit = self.brought.iter().find(|(_, bytes)| bytes.covers(range)).map(|(seat, _)| *seat);
-        let mut touches = self.brought.clone();
-        touches.retain(|_, bytes| bytes.iter().any(|run| run.start < range.end && range.start < run.end));
-        self.doubted.extend(touches.into_keys());
-        let algorithm = checks.pieces.algorithm().name();
-        self.brought.values_mut().for_each(|bytes| bytes.remove(range));
-        store.drop_range(range)?;
+        let touches = |bytes: &RangeSet| bytes.iter().any(|run| run.start < range.end && range.start < run.end);
+        self.doubted.extend(self.brought.iter().filter(|(_, bytes)| touches(bytes)).map(|(seat, _)| *seat));
         let failure = Failure::Piece { piece, algorithm };
         match culprit {
             Some(seat) => self.tell_beside(seat, |url| Beside::Failed { url, failure, origin: None }),
             None => tracing::debug!(%failure, "bytes of several origins"),
         }
-        self.plan(Event::Lost(range, culprit))
+        self.lose(range, culprit)
     }
 
     /// Every byte is here: pieces that an earlier session brought are looked at too. True where all are right.

@@ -123,12 +123,14 @@ impl Fan<'_> {
         } else {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
-            self.joints_wrote(link, ByteRange::new(at, at + length));
+            let run = ByteRange::new(at, at + length);
+            self.brought.entry(seat).or_default().insert(run);
+            self.joints_wrote(link, run);
         }
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
         if !held {
-            self.check_pieces(seat, at, length)?;
+            self.check_pieces(ByteRange::new(at, at + length))?;
             self.compare_joints()?;
         }
         // The planner may have taken the rest away.
@@ -170,10 +172,7 @@ impl Fan<'_> {
         let behind: Vec<ByteRange> = self.planner.held().iter().filter(|run| run.end > at).collect();
         for run in behind {
             let wrong = ByteRange::new(run.start.max(at), run.end);
-            if let Some(store) = &mut self.session.store {
-                store.drop_range(wrong)?;
-            }
-            self.plan(Event::Lost(wrong, None))?;
+            self.lose(wrong, None)?;
         }
         // What came after the difference is asked for again.
         self.over(link, Ending::Served)

@@ -11,8 +11,8 @@ use crate::core::pacer::{Flow, StallMeter};
 use crate::core::range::Length;
 use crate::core::segments::LinkId;
 use crate::core::url::{MirrorUrl, Origin};
-use crate::io::driver::{Hands, trace};
-use crate::io::transport::{Answer, Body, Brake, Hop, WantDigest};
+use crate::io::driver::Hands;
+use crate::io::transport::{Body, Brake, Hop, WantDigest};
 
 /// So often is the stall rule looked at while nothing arrives.
 const BEAT: Duration = Duration::from_millis(500);
@@ -102,14 +102,9 @@ impl Wire {
 
     async fn send(&mut self, ask: &Ask) -> Option<Body> {
         self.request += 1;
-        let now = self.hands.clock.now().wall;
         let hop = Hop { ask, typed: &self.typed, first_origin: &self.first_origin, want: WantDigest::No };
-        let headers = self.hands.credentials.headers(&hop, &self.hands.user_agent, now);
-        trace::request(&ask.url, &headers);
-        match self.hands.client.get(&ask.url, headers, self.timeouts.first_byte).await {
-            Ok(Answer { status, framing, headers, body, .. }) => {
-                trace::answer(status, &headers);
-                let head = AnswerHead::read(status, framing, &headers, self.hands.clock.now().wall);
+        match self.hands.get(&hop, self.timeouts.first_byte).await {
+            Ok((head, body)) => {
                 self.tell(News::Head(Box::new(head))).await;
                 Some(body)
             }
