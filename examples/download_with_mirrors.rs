@@ -22,6 +22,7 @@ fn main() -> anyhow::Result<()> {
         expected: None,
         pieces: None,
         max_filesize: None,
+        xml_signature: None,
         options: Arc::new(Options { require: Evidence::Digest, ..Options::default() }),
     };
     let settings = Settings {

@@ -47,7 +47,7 @@ const fn status(added: &Added) -> Exit {
 
 fn place(job: &Job) -> String {
     match &job.target {
-        Target::File(path) => printable(&path.display().to_string()),
+        Target::File(path) | Target::Source(path) => printable(&path.display().to_string()),
         Target::ServerNamed(_) => job.urls.first().map(ToString::to_string).unwrap_or_default(),
     }
 }

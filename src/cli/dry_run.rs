@@ -22,7 +22,7 @@ pub(crate) fn tell(plan: &Plan, book: &dyn Book, now: Now) -> Result<String, Tro
 
 fn paragraph(job: &Job, records: &[Record], now: Now) -> String {
     let target = match &job.target {
-        Target::File(path) => path.display().to_string(),
+        Target::File(path) | Target::Source(path) => path.display().to_string(),
         Target::ServerNamed(folder) => format!("{}/ (the server names the file)", folder.display()),
     };
     let mut lines = vec![printable(&target)];
@@ -42,7 +42,7 @@ fn paragraph(job: &Job, records: &[Record], now: Now) -> String {
 /// What a real run would begin with.
 fn outlook(job: &Job, records: &[Record], now: Now) -> String {
     let path = match &job.target {
-        Target::File(path) => Some(path),
+        Target::File(path) | Target::Source(path) => Some(path),
         Target::ServerNamed(_) => None,
     };
     match records.iter().find(|r| path.is_some() && r.path.as_ref() == path) {

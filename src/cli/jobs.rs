@@ -17,6 +17,7 @@ use crate::core::digest::{Expected, Pieces};
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
+use crate::core::upload::UploadOptions;
 use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, FailedPart, Job, Mtime, NetOptions, Options, Target};
 
@@ -76,7 +77,8 @@ pub(crate) fn read(asked: &Download, net: Arc<NetOptions>, cwd: &Path, stdin: &m
     let options = Arc::new(options(asked, net)?);
     let job = |Wish { urls, target, digests, told }| {
         let options = Arc::clone(&options);
-        Job { urls, target, digests, expected: told.size, pieces: told.pieces, max_filesize, options }
+        let (expected, pieces) = (told.size, told.pieces);
+        Job { urls, target, digests, expected, pieces, max_filesize, xml_signature: None, options }
     };
     Ok(Asked { jobs: wishes.into_iter().map(job).collect(), remarks })
 }
@@ -204,7 +206,7 @@ fn refuse_twins(wishes: &[Wish]) -> Result<(), Trouble> {
     let mut seen: HashMap<(&Path, Option<&url::Url>), &MirrorUrl> = HashMap::new();
     for wish in wishes {
         let (path, url) = match &wish.target {
-            Target::File(path) => (path.as_path(), None),
+            Target::File(path) | Target::Source(path) => (path.as_path(), None),
             Target::ServerNamed(folder) => (folder.as_path(), Some(wish.urls[0].secret_url())),
         };
         if let Some(other) = seen.insert((path, url), &wish.urls[0]) {
@@ -244,6 +246,7 @@ fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
         retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
         failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
         connections: asked.connections,
+        upload: UploadOptions::default(),
         mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
         net,
     })

@@ -112,6 +112,8 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         patience_used: Delay::from_secs(600),
         patience_at: Some(at(-60).wall),
         apart: false,
+        uploads: vec![],
+        xml_signature: None,
         dossier: Dossier::default(),
         history: vec![past],
         finished: (status == Status::Done).then(|| Finished {

@@ -100,7 +100,7 @@ pub(crate) fn is_of_state(path: &Path, state_file: &Path) -> bool {
 /// The folder that must exist before the download begins.
 pub(crate) fn folder(target: &Target) -> &Path {
     match target {
-        Target::File(path) => path.parent().unwrap_or(path),
+        Target::File(path) | Target::Source(path) => path.parent().unwrap_or(path),
         Target::ServerNamed(folder) => folder,
     }
 }

@@ -14,6 +14,7 @@ use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::{Epoch, Now};
 use crate::core::url::MirrorUrl;
+use crate::engine::admit_upload;
 use crate::engine::claims::Twins;
 use crate::engine::{Existing, Job, Target};
 use crate::io::durable;
@@ -57,6 +58,9 @@ enum Found {
 
 /// Decides about a job, given the record that the state holds of it.
 pub(super) fn admit(job: &Job, known: Option<Record>, fresh: impl FnOnce() -> Record) -> Admission {
+    if let Target::Source(source) = &job.target {
+        return admit_upload::admit(job, source, known, fresh);
+    }
     let path = known.as_ref().and_then(|r| r.path.clone()).or_else(|| path_of(&job.target));
     let found = match &path {
         None => Found::Nothing,
@@ -213,7 +217,7 @@ pub(super) fn reborn(mut record: Record) -> Record {
 
 /// What the command says now holds: its mirrors (what is known of the same URLs stays, and so do, behind them, those
 /// that servers named), its digests, size and pieces, its limits, its options.
-fn updated(job: &Job, mut record: Record) -> Record {
+pub(super) fn updated(job: &Job, mut record: Record) -> Record {
     let known = std::mem::take(&mut record.mirrors);
     let is_typed = |m: &&MirrorRecord| m.named_with.is_none();
     let keep = |url: &MirrorUrl| known.iter().filter(is_typed).find(|m| m.url == *url).cloned();
@@ -237,6 +241,7 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
     let (path, folder) = match &job.target {
         Target::File(path) => (Some(path.clone()), None),
         Target::ServerNamed(folder) => (None, Some(folder.clone())),
+        Target::Source(source) => return admit_upload::new_record(job, source, id, name),
     };
     Record { path, folder, ..Record::download(id, name, &job.urls) }
 }
@@ -253,6 +258,7 @@ pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
 /// The job of a record, as the command that asked for it would put it.
 pub(super) fn job_of(record: &Record) -> Option<Job> {
     let target = match (&record.path, &record.folder) {
+        (Some(path), _) if record.direction == Direction::Upload => Target::Source(path.clone()),
         (Some(path), _) => Target::File(path.clone()),
         (None, Some(folder)) => Target::ServerNamed(folder.clone()),
         (None, None) => return None,
@@ -268,6 +274,7 @@ pub(super) fn job_of(record: &Record) -> Option<Job> {
         expected: record.expected,
         pieces: record.pieces.clone(),
         max_filesize: record.max_nbytes,
+        xml_signature: record.xml_signature.clone(),
         options: Arc::clone(&record.options),
     })
 }
@@ -275,7 +282,7 @@ pub(super) fn job_of(record: &Record) -> Option<Job> {
 /// The identity of the record that the state holds of this job.
 pub(super) fn known(document: &Document, job: &Job, twins: &mut Twins) -> Option<XferId> {
     match &job.target {
-        Target::File(path) => {
+        Target::File(path) | Target::Source(path) => {
             document.at_path(path).into_iter().find(|id| document.get(*id).is_some_and(|r| is_of(&r, job)))
         }
         Target::ServerNamed(folder) => {
@@ -285,22 +292,21 @@ pub(super) fn known(document: &Document, job: &Job, twins: &mut Twins) -> Option
     }
 }
 
-/// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL.
+/// Is this the record of that job? A download is its target; until the server has named it, its folder and first URL. An
+/// upload is its file and first URL.
 fn is_of(record: &Record, job: &Job) -> bool {
-    if record.direction != Direction::Download {
-        return false;
-    }
-    match &job.target {
-        Target::File(path) => record.path.as_ref() == Some(path),
-        Target::ServerNamed(folder) => {
-            record.folder.as_ref() == Some(folder) && record.mirrors.first().map(|m| &m.url) == job.urls.first()
-        }
+    let first_url = || record.mirrors.first().map(|m| &m.url) == job.urls.first();
+    match (&job.target, record.direction) {
+        (Target::File(path), Direction::Download) => record.path.as_ref() == Some(path),
+        (Target::ServerNamed(folder), Direction::Download) => record.folder.as_ref() == Some(folder) && first_url(),
+        (Target::Source(path), Direction::Upload) => record.path.as_ref() == Some(path) && first_url(),
+        _ => false,
     }
 }
 
 pub(super) fn path_of(target: &Target) -> Option<PathBuf> {
     match target {
-        Target::File(path) => Some(path.clone()),
+        Target::File(path) | Target::Source(path) => Some(path.clone()),
         Target::ServerNamed(_) => None,
     }
 }

@@ -1,11 +1,12 @@
 //! A word to transfers: where a living process runs one, a wish is left for it; else the record is changed here and now.
 
-use crate::core::pers_xfer::record::{Record, Status, XferId};
+use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::{self, Wanted, Wish};
 use crate::core::state::Document;
 use crate::core::time::Now;
 use crate::engine::EngineError;
 use crate::engine::admit;
+use crate::engine::admit_upload;
 use crate::engine::claims::Living;
 use crate::io::clock::Clock;
 use crate::io::entropy::system_rng;
@@ -53,9 +54,13 @@ fn tell(
         return Told::Left(holder);
     }
     let mut record = sharing::obeyed(record, &[], now, rng);
-    if *wanted == Wanted::Retry && record.status == Status::Done && !admit::stands(&record) {
-        // Its file is gone, or another one: it is fetched anew, or said to be in the way.
-        record = admit::reborn(record);
+    if *wanted == Wanted::Retry && record.status == Status::Done && is_another_now(&record) {
+        // The file of a download is gone, or another one: it is fetched anew, or said to be in the way. That of an upload has
+        // changed since it was sent.
+        record = match record.direction {
+            Direction::Download => admit::reborn(record),
+            Direction::Upload => admit_upload::again(record),
+        };
         document.put(&record);
         return Told::Done;
     }
@@ -65,6 +70,13 @@ fn tell(
     }
     document.put(&sharing::obeyed(record, std::slice::from_ref(wanted), now, rng));
     told
+}
+
+fn is_another_now(record: &Record) -> bool {
+    match record.direction {
+        Direction::Download => !admit::stands(record),
+        Direction::Upload => admit_upload::is_another_now(record),
+    }
 }
 
 /// A person wants it tried now: of hosts that back off, the next session is a probe. Their own Retry-After stands.

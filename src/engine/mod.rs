@@ -13,6 +13,7 @@
 
 mod add;
 mod admit;
+mod admit_upload;
 mod claims;
 mod control;
 mod ended;
@@ -53,12 +54,12 @@ use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
 pub use crate::io::part::SyncMode;
 
-/// One download that is asked for.
+/// One transfer that is asked for.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The first URL and its mirrors, in order; at least one.
+    /// The first URL and its mirrors, or the servers of an upload, in order; at least one.
     pub urls: Vec<MirrorUrl>,
-    /// Where the file goes.
+    /// Where the file goes, or comes from.
     pub target: Target,
     /// Digests that are law.
     pub digests: Vec<Expected>,
@@ -68,17 +69,21 @@ pub struct Job {
     pub pieces: Option<Arc<Pieces>>,
     /// The largest size allowed.
     pub max_filesize: Option<Length>,
+    /// Of an upload to a BOINC server: the signature of its name and limit.
+    pub xml_signature: Option<String>,
     /// What else was said of it; stored with it, so that any later process can go on.
     pub options: Arc<Options>,
 }
 
-/// Where a download goes.
+/// Where a download goes, or what an upload sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// To this absolute path.
     File(PathBuf),
     /// Into this absolute folder, under the name the server gives, else the URL's.
     ServerNamed(PathBuf),
+    /// An upload of the file at this absolute path.
+    Source(PathBuf),
 }
 
 /// What holds for all jobs of one run.

@@ -1,4 +1,4 @@
-//! Options: what a command said about a download beyond its URLs, target and digests, as a later process needs it to go
+//! Options: what a command said about a transfer beyond its URLs, its file and digests, as a later process needs it to go
 //! on (design section 5). Plain data; texts that the transport understands stay texts here.
 //!
 //! Some of it is secret (headers, passwords, the proxy's URL). It stands in the state file, which its owner alone can
@@ -12,6 +12,7 @@ use crate::core::backoff::Policy;
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::time::Delay;
+use crate::core::upload::UploadOptions;
 
 /// The options of one transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Options {
     pub mtime: Mtime,
     /// `--connections`; `None` for one a host, over at most four mirrors.
     pub connections: Option<u16>,
+    /// Of an upload.
+    pub upload: UploadOptions,
     /// What requests carry, and how they travel; shared by all transfers of one command.
     pub net: Arc<NetOptions>,
 }
@@ -131,6 +134,7 @@ impl Default for Options {
             failed_part: FailedPart::default(),
             mtime: Mtime::default(),
             connections: None,
+            upload: UploadOptions::default(),
             net: Arc::default(),
         }
     }

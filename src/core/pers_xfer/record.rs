@@ -15,6 +15,7 @@ use crate::core::pers_xfer::session::at_work;
 use crate::core::pers_xfer::sharing::{OwnerId, Wish};
 use crate::core::range::{Length, RangeSet};
 use crate::core::time::{Delay, Epoch};
+use crate::core::upload::UploadSession;
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
 
@@ -84,6 +85,10 @@ pub struct Record {
     /// A file put together from several mirrors had the wrong digest, and nobody could tell whose bytes were wrong: from
     /// then on no two mirrors' bytes are mixed.
     pub apart: bool,
+    /// Of an upload: what its servers hold, one a server and protocol.
+    pub uploads: Vec<UploadSession>,
+    /// Of an upload to a BOINC server: the signature of its name and limit, passed through as it is.
+    pub xml_signature: Option<String>,
     /// The latest failures, newest last, at most [`HISTORY`].
     pub history: Vec<Past>,
     /// How it ended well, once it has.
@@ -166,11 +171,26 @@ impl Record {
             patience_at: None,
             dossier: Dossier::default(),
             apart: false,
+            uploads: Vec::new(),
+            xml_signature: None,
             history: Vec::new(),
             finished: None,
             options: Arc::default(),
             owner: None,
             wishes: Vec::new(),
+        }
+    }
+
+    /// A new upload of this file to the first of these servers that takes it.
+    pub fn upload(id: XferId, name: String, source: PathBuf, servers: &[MirrorUrl]) -> Self {
+        Self { direction: Direction::Upload, path: Some(source), ..Self::download(id, name, servers) }
+    }
+
+    /// Confirmed bytes: held here, of a download; at the server that holds most, as it said itself, of an upload.
+    pub fn held(&self) -> Length {
+        match self.direction {
+            Direction::Download => at_work(&self.dossier),
+            Direction::Upload => self.uploads.iter().map(|u| u.confirmed.as_length()).max().unwrap_or_default(),
         }
     }
 

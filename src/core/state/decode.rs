@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::scalar;
 use super::shape::url_direction;
 use super::tree::Element;
-use super::{OURS, backoff, dossier, options, sharing, words};
+use super::{OURS, backoff, dossier, options, sharing, upload, words};
 use crate::core::backoff::Backoff;
 use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::pers_xfer::record::{
@@ -50,6 +50,8 @@ pub(super) fn record(element: &Element<'_>, id: XferId) -> Record {
         patience_at: time(ours, "patience_at"),
         apart: ours.is_some_and(|o| scalar::flag(o.child("mirrors_apart"))),
         dossier: ours.and_then(|o| o.child("dossier")).map(dossier::decode).unwrap_or_default(),
+        uploads: ours.into_iter().flat_map(|o| o.all("upload_session")).filter_map(upload::decode).collect(),
+        xml_signature: text(element, "xml_signature").filter(|_| direction == Direction::Upload),
         history: ours.into_iter().flat_map(|o| o.all("failure")).map(past).collect(),
         finished: ours.and_then(|o| o.child("finished")).map(finished),
         options: ours.and_then(|o| o.child("options")).map(|o| Arc::new(options::decode(o))).unwrap_or_default(),

@@ -4,7 +4,7 @@
 
 use super::node::Node;
 use super::shape::Shape;
-use super::{backoff, dossier, options, sharing, words};
+use super::{backoff, dossier, options, sharing, upload, words};
 use crate::core::digest::{Algorithm, Pieces};
 use crate::core::pers_xfer::record::{Direction, Finished, MirrorRecord, Past, Record, Standing, Status};
 use crate::core::range::Length;
@@ -15,20 +15,21 @@ const UNKNOWN_ERROR: i32 = -1;
 
 /// The element of a record.
 pub(super) fn record(record: &Record) -> Node {
-    let upload = record.direction == Direction::Upload;
+    let up = record.direction == Direction::Upload;
     let mut nodes =
         vec![Node::text("name", &record.name), bytes("nbytes", record.nbytes), bytes("max_nbytes", record.max_nbytes)];
     let md5 = record.digests.iter().find(|d| d.algorithm == Algorithm::Md5);
     nodes.extend(md5.map(|d| Node::plain("md5_cksum", hex::encode(&d.bytes))));
     nodes.push(Node::plain("status", status_code(record)));
-    if upload && record.status == Status::Done {
+    if up && record.status == Status::Done {
         nodes.push(Node::flag("uploaded"));
     }
-    let url = if upload { "upload_url" } else { "download_url" };
+    let url = if up { "upload_url" } else { "download_url" };
     nodes.extend(record.mirrors.iter().map(|m| Node::text(url, m.url.secret_url().as_str())));
     if is_under_way(record) {
         nodes.push(Node::parent("persistent_file_xfer", Shape::Transfer, six(record)));
     }
+    nodes.extend(record.xml_signature.as_deref().map(|s| Node::text("xml_signature", s)));
     if let Status::Failed { message, .. } = &record.status {
         nodes.push(Node::text("error_msg", message));
     }
@@ -89,6 +90,7 @@ fn ours(record: &Record) -> Vec<Node> {
     nodes.extend(record.patience_at.map(|t| Node::plain("patience_at", t)));
     nodes.extend(dossier::encode(&record.dossier));
     nodes.extend(record.apart.then(|| Node::flag("mirrors_apart")));
+    nodes.extend(record.uploads.iter().map(upload::encode));
     nodes.extend(record.history.iter().map(failure));
     nodes.extend(record.finished.as_ref().map(finished));
     nodes.extend(options::encode(&record.options));

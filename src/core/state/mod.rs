@@ -23,6 +23,7 @@ mod scan;
 mod shape;
 mod sharing;
 mod tree;
+mod upload;
 mod words;
 
 #[cfg(test)]

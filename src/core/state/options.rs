@@ -1,4 +1,4 @@
-//! What a command said about a download, in the `<options>` element of its transfer. What has its default is left out.
+//! What a command said about a transfer, in the `<options>` element of its transfer. What has its default is left out.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +13,8 @@ use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::time::Delay;
+use crate::core::upload::{Authority, Interop, Protocol, ReadBack, Surplus, UploadOptions};
+use crate::core::url::MirrorUrl;
 
 /// The elements inside `<options>`, in order.
 pub(super) const ORDER: &[&str] = &[
@@ -27,6 +29,13 @@ pub(super) const ORDER: &[&str] = &[
     "delete_partial",
     "remote_time",
     "connections",
+    "protocol",
+    "upload_name",
+    "media_type",
+    "read_back",
+    "surplus_is_done",
+    "own_authority",
+    "interop",
     "header",
     "user",
     "netrc",
@@ -48,6 +57,7 @@ pub(super) const ORDER: &[&str] = &[
 /// The element; none where everything has its default.
 pub(super) fn encode(options: &Options) -> Option<Node> {
     let mut nodes = patience(options);
+    nodes.extend(upload(&options.upload));
     nodes.extend(net(&options.net));
     (!nodes.is_empty()).then(|| Node::parent("options", Shape::Options, nodes))
 }
@@ -75,6 +85,40 @@ fn patience(options: &Options) -> Vec<Node> {
     nodes.extend((options.mtime == Mtime::Remote).then(|| Node::flag("remote_time")));
     nodes.extend(options.connections.map(|n| Node::plain("connections", n)));
     nodes
+}
+
+/// A server's protocol stands before its URL.
+fn upload(options: &UploadOptions) -> Vec<Node> {
+    let given = |(url, protocol): &(MirrorUrl, Protocol)| {
+        Node::text("protocol", &format!("{} {}", protocol.word(), url.secret_url()))
+    };
+    let mut nodes: Vec<Node> = options.protocols.iter().map(given).collect();
+    nodes.extend(options.name.as_deref().map(|name| Node::text("upload_name", name)));
+    nodes.extend(options.media_type.as_deref().map(|media_type| Node::text("media_type", media_type)));
+    let (read_back, interop) = (options.read_back, options.interop);
+    nodes.extend((read_back != ReadBack::default()).then(|| Node::plain("read_back", read_back.word())));
+    nodes.extend((options.surplus == Surplus::Done).then(|| Node::flag("surplus_is_done")));
+    nodes.extend((options.authority == Authority::Ours).then(|| Node::flag("own_authority")));
+    nodes.extend((interop != Interop::default()).then(|| Node::plain("interop", interop.word())));
+    nodes
+}
+
+fn read_upload(element: &Element<'_>) -> UploadOptions {
+    let given = |e: &Element<'_>| {
+        let text = scalar::text(e);
+        let (word, url) = text.split_once(' ')?;
+        Some((MirrorUrl::parse(url).ok()?, Protocol::from_word(word)?))
+    };
+    let word = |name: &str| text(element, name);
+    UploadOptions {
+        protocols: element.all("protocol").filter_map(given).collect(),
+        name: word("upload_name"),
+        media_type: word("media_type"),
+        read_back: word("read_back").and_then(|w| ReadBack::from_word(&w)).unwrap_or_default(),
+        surplus: if flag(element, "surplus_is_done") { Surplus::Done } else { Surplus::Conflict },
+        authority: if flag(element, "own_authority") { Authority::Ours } else { Authority::Named },
+        interop: word("interop").and_then(|w| Interop::from_word(&w)).unwrap_or_default(),
+    }
 }
 
 fn net(net: &NetOptions) -> Vec<Node> {
@@ -127,6 +171,7 @@ pub(super) fn decode(element: &Element<'_>) -> Options {
         failed_part: if flag(element, "delete_partial") { FailedPart::Delete } else { FailedPart::Keep },
         mtime: if flag(element, "remote_time") { Mtime::Remote } else { Mtime::Local },
         connections: text(element, "connections").and_then(|t| t.parse().ok()).filter(|n| *n > 0),
+        upload: read_upload(element),
         net: Arc::new(read_net(element)),
     }
 }

@@ -1,7 +1,7 @@
 //! Which elements we know, where, and in which order they are written. Everything else is somebody else's and stays.
 
 use super::tree::Element;
-use super::{backoff, options};
+use super::{backoff, options, upload};
 use crate::core::pers_xfer::record::Direction;
 use crate::core::url::MirrorUrl;
 
@@ -38,6 +38,10 @@ pub(super) enum Shape {
     Finished,
     /// `<options>`.
     Options,
+    /// `<upload_session>`.
+    Upload,
+    /// `<part>` therein.
+    UploadPart,
     /// `<wish>`.
     Wish,
 }
@@ -57,6 +61,7 @@ const RECORD: &[&str] = &[
     "download_url",
     "upload_url",
     "persistent_file_xfer",
+    "xml_signature",
     "error_msg",
     "persxfer",
 ];
@@ -85,6 +90,7 @@ const OURS: &[&str] = &[
     "patience_at",
     "dossier",
     "mirrors_apart",
+    "upload_session",
     "failure",
     "finished",
     "options",
@@ -124,6 +130,23 @@ const NUMBERS: &[&str] = &[
     "connect_timeout",
     "first_byte_timeout",
     "stall_timeout",
+    "created",
+    "expires",
+    "source_size",
+    "source_mtime_ns",
+    "confirmed",
+    "reached",
+    "part_size",
+    "number",
+    "segment_limit",
+    "ceiling",
+    "stalled_attempts",
+    "whole_segments",
+    "sessions_lost",
+    "lost_since",
+    "stale",
+    "before_size",
+    "before_modified",
 ];
 
 impl Shape {
@@ -167,6 +190,8 @@ impl Shape {
             Self::Failure => &["time", "url", "class", "held", "text"],
             Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode", "server_digest"],
             Self::Options => options::ORDER,
+            Self::Upload => upload::ORDER,
+            Self::UploadPart => &["number", "size", "etag"],
             Self::Wish => &["serial", "time", "what", "url"],
         }
     }
@@ -184,6 +209,8 @@ impl Shape {
             (Self::Ours, "failure") => Some(Self::Failure),
             (Self::Ours, "finished") => Some(Self::Finished),
             (Self::Ours, "options") => Some(Self::Options),
+            (Self::Ours, "upload_session") => Some(Self::Upload),
+            (Self::Upload, "part") => Some(Self::UploadPart),
             (Self::Ours, "wish") => Some(Self::Wish),
             (Self::Dossier, "part" | "rival") => Some(Self::Draft),
             (Self::Dossier, "origin_notes") => Some(Self::Origin),
@@ -198,6 +225,8 @@ impl Shape {
             Self::Mirror => Some("url"),
             Self::Host | Self::Validators | Self::Origin => Some("origin"),
             Self::Wish => Some("serial"),
+            Self::Upload => Some("server"),
+            Self::UploadPart => Some("number"),
             _ => None,
         }
     }

@@ -70,6 +70,16 @@ impl Interop {
         }
     }
 
+    /// How users write it: the number of the draft's interop version, or `final`.
+    pub fn word(self) -> &'static str {
+        self.number().unwrap_or("final")
+    }
+
+    /// The text of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Six, Self::Seven, Self::Eight, Self::Final].into_iter().find(|i| i.word() == word)
+    }
+
     /// The key of Upload-Limit that tells how long an upload is kept.
     const fn age_key(self) -> &'static str {
         if matches!(self, Self::Six) { "expires" } else { "max-age" }

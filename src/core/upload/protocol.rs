@@ -6,6 +6,7 @@ use super::ask::{Answer, Interim};
 use super::found::{Call, Job, Turn};
 use crate::core::digest::Expected;
 use crate::core::range::{ByteRange, Length};
+use crate::core::url::MirrorUrl;
 
 /// The protocols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +36,12 @@ impl Protocol {
             Self::Tus => "tus",
             Self::Ietf => "ietf",
         }
+    }
+
+    /// The protocol of a server of which nothing else was said: BOINC's handler is known by its name, and what everybody
+    /// else understands is one PUT.
+    pub fn of_url(url: &MirrorUrl) -> Self {
+        if url.secret_url().path().contains("file_upload_handler") { Self::Boinc } else { Self::Put }
     }
 
     /// The protocol of that name.

@@ -23,6 +23,7 @@ use crate::core::pers_xfer::sharing::{OwnerId, Wanted, Wish};
 use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::{Delay, Epoch};
+use crate::core::upload::UploadOptions;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::validator::{ETag, Validators};
 use crate::core::verdict::Class;
@@ -246,6 +247,7 @@ fn options() -> BoxedStrategy<Options> {
             failed_part: ends.1,
             mtime: ends.2.0,
             connections: ends.2.1,
+            upload: UploadOptions::default(),
             net: Arc::new(net),
         })
         .boxed()
@@ -297,6 +299,8 @@ fn record() -> impl Strategy<Value = Record> {
             patience_at: times.4,
             apart: what.4.changes % 2 == 1,
             dossier: what.4,
+            uploads: Vec::new(),
+            xml_signature: None,
             history,
             finished,
             options,

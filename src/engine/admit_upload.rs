@@ -1,0 +1,83 @@
+//! Admission of uploads: is the file there, was it sent already, and is it still the one that was sent?
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::core::failure::LocalFault;
+use crate::core::pers_xfer::record::{Direction, Evidence, Finished, Record, Status};
+use crate::core::printable::plain_error;
+use crate::core::range::Length;
+use crate::engine::Job;
+use crate::engine::admit::{Admission, Entry, updated};
+use crate::io::part::Clobber;
+
+/// Decides about an upload, given the record that the state holds of it.
+pub(super) fn admit(job: &Job, source: &Path, known: Option<Record>, fresh: impl FnOnce() -> Record) -> Admission {
+    let meta = match look_at(source) {
+        Ok(meta) => meta,
+        Err(fault) => return Admission::Refused(fault),
+    };
+    match known {
+        Some(record) if record.status == Status::Done && was_sent(&record, &meta) => {
+            let evidence = record.finished.as_ref().map_or(Evidence::None, |f| f.evidence);
+            Admission::Done { evidence, record: Some(Box::new(record)) }
+        }
+        Some(record) if record.status == Status::Done => run(job, again(record), &meta),
+        Some(mut record) => {
+            if record.status == Status::Suspended {
+                record.status = Status::Pending;
+            }
+            run(job, record, &meta)
+        }
+        None => run(job, fresh(), &meta),
+    }
+}
+
+fn run(job: &Job, record: Record, meta: &Metadata) -> Admission {
+    let failed_before = matches!(record.status, Status::Failed { .. });
+    let mut record = updated(job, record);
+    record.nbytes = Some(Length(meta.len()));
+    Admission::Run(Box::new(Entry { record, revalidate: None, clobber: Clobber::Refuse, failed_before }))
+}
+
+/// A finished upload whose file is another one by now: it is sent anew.
+pub(super) fn again(mut record: Record) -> Record {
+    record.history.clear();
+    record.finished = None;
+    record.uploads.clear();
+    record.begin_new_life();
+    record
+}
+
+/// Does the file of a finished upload stand there and differ from what was sent? One that is gone has done its duty.
+pub(super) fn is_another_now(record: &Record) -> bool {
+    let meta = record.path.as_deref().and_then(|path| look_at(path).ok());
+    record.direction == Direction::Upload && meta.is_some_and(|meta| !was_sent(record, &meta))
+}
+
+/// It is the file that was sent, as far as its stamp tells.
+fn was_sent(record: &Record, meta: &Metadata) -> bool {
+    let sent = |f: &Finished| f.size == Length(meta.len()) && f.mtime_ns == mtime_ns(meta);
+    record.finished.as_ref().is_some_and(sent)
+}
+
+fn look_at(source: &Path) -> Result<Metadata, LocalFault> {
+    let path = source.display().to_string();
+    let fault = |detail: String| LocalFault::Io { doing: "read", path: path.clone(), detail };
+    let meta = std::fs::metadata(source).map_err(|e| fault(plain_error(&e)))?;
+    if meta.is_file() { Ok(meta) } else { Err(fault("it is no regular file".to_owned())) }
+}
+
+fn mtime_ns(meta: &Metadata) -> i128 {
+    i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())
+}
+
+/// A record of an upload that has none yet.
+pub(super) fn new_record(job: &Job, source: &Path, id: crate::core::pers_xfer::record::XferId, name: String) -> Record {
+    let mut record = Record::upload(id, name, source.to_owned(), &job.urls);
+    record.options = Arc::clone(&job.options);
+    record.xml_signature.clone_from(&job.xml_signature);
+    record
+}
