@@ -29,7 +29,8 @@ pub(super) fn record(record: &Record) -> Node {
     if is_under_way(record) {
         nodes.push(Node::parent("persistent_file_xfer", Shape::Transfer, six(record)));
     }
-    nodes.extend(record.xml_signature.as_deref().map(|s| Node::text("xml_signature", s)));
+    let signature = record.xml_signature.as_deref().filter(|_| up);
+    nodes.extend(signature.map(|s| Node::text("xml_signature", s)));
     if let Status::Failed { message, .. } = &record.status {
         nodes.push(Node::text("error_msg", message));
     }

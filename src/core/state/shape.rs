@@ -238,6 +238,8 @@ impl Shape {
             (Self::Record(direction), "url" | "download_url" | "upload_url") => {
                 url_direction(element) == Some(direction) && MirrorUrl::parse(&element.text()).is_ok()
             }
+            // Of a download it is BOINC's, and stays as it stands.
+            (Self::Record(Direction::Download), "xml_signature") => false,
             (_, name) => self.order().contains(&name),
         }
     }
