@@ -5,6 +5,7 @@
 
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
+use crate::core::upload::UpFailure;
 
 /// One way in which a session ended badly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -140,6 +141,9 @@ pub enum Failure {
         /// What there is.
         found: &'static str,
     },
+    /// Of an upload.
+    #[error("{0}")]
+    Upload(Box<UpFailure>),
     /// The mirror tells a size for which there is no room here, before a byte of the file is held: trouble of this machine,
     /// or a lie. Other mirrors may tell another size.
     #[error("{0}")]

@@ -1,10 +1,11 @@
 //! What a failure means: its class, and from it what becomes of the mirror, the transfer, the host. One table, here.
 //!
 //! Design section 4. [`judge`] is the table; it is asked once a failure and looks at nothing but the failure and the few
-//! facts of its [`Context`]. It speaks of downloads.
+//! facts of its [`Context`]. It speaks of downloads; of uploads it asks their own table ([`crate::core::upload::judge`]).
 
 use crate::core::failure::{BadAnswer, Failure};
 use crate::core::time::Delay;
+use crate::core::upload::{self, UpFailure, UpScope};
 
 /// The longest time a server's Retry-After is believed: a day. A server that says "in a century" is asked tomorrow.
 pub const RETRY_AFTER_CAP: Delay = Delay::from_days(1);
@@ -38,6 +39,8 @@ pub enum Scope {
     WrongDigest,
     /// Trouble on this machine: nothing is counted against anybody.
     Local,
+    /// The transfer cannot come to a good end, with whomever: the file to be sent is another one by now.
+    FailTransfer,
 }
 
 /// What a failure says of the host that was asked.
@@ -79,6 +82,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Certificate { .. } if context.served => (Class::Denied, transient, HostSign::Nothing),
         Failure::Certificate { .. } => (Class::Denied, Scope::Doubtful, HostSign::Nothing),
         Failure::Status { code, retry_after } => return judge_status(*code, *retry_after, context),
+        Failure::Upload(failure) => return judge_upload(failure, context),
         Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         // A mirror that has served the file as it is may do so again: one coded answer is some proxy's.
         Failure::BadAnswer(BadAnswer::Coded { .. }) if context.served => {
@@ -105,6 +109,23 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::NoRoom(_) | Failure::Local(_) => (Class::LocalFault, Scope::Local, HostSign::Nothing),
     };
     Verdict { class, scope, host }
+}
+
+/// Uploads have a table of their own. What it calls a matter for a person's attention is tried on all the same.
+fn judge_upload(failure: &UpFailure, context: Context<'_>) -> Verdict {
+    let told = upload::judge(failure);
+    let scope = match (told.scope, failure) {
+        (_, UpFailure::Status { code, retry_after, .. }) if context.retry_on.contains(code) => {
+            Scope::Transient { floor: floor_of(*retry_after) }
+        }
+        (UpScope::Transient { floor }, _) => Scope::Transient { floor },
+        (UpScope::Attention, _) => Scope::Transient { floor: None },
+        (UpScope::Doubtful, _) => Scope::Doubtful,
+        (UpScope::RefuseServer | UpScope::RefuseProtocol, _) => Scope::RefuseMirror,
+        (UpScope::FailFile, _) => Scope::FailTransfer,
+        (UpScope::Local, _) => Scope::Local,
+    };
+    Verdict { class: told.class, scope, host: told.host }
 }
 
 fn judge_status(code: u16, retry_after: Option<Delay>, context: Context<'_>) -> Verdict {

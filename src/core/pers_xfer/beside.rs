@@ -43,7 +43,7 @@ impl PersFileXfer {
             }
             // A piece of the file, and it is known whose.
             Scope::WrongDigest => self.record.mirrors[mirror].served_wrong(&failure.to_string()),
-            Scope::Doubtful | Scope::Local => Fate::Kept,
+            Scope::Doubtful | Scope::Local | Scope::FailTransfer => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);
     }

@@ -7,7 +7,6 @@ use crate::core::mirrors::{self, Freshly};
 use crate::core::pers_xfer::machine::{PersFileXfer, State};
 use crate::core::pers_xfer::record::{Evidence, Finished, MirrorRecord, Record, Standing, Status, error_code};
 use crate::core::pers_xfer::rules::Rules;
-use crate::core::pers_xfer::session::at_work;
 use crate::core::pers_xfer::waiting::Wait;
 use crate::core::pers_xfer::{Action, Urgency};
 use crate::core::time::Now;
@@ -31,7 +30,7 @@ pub(super) enum Stop {
 
 impl PersFileXfer {
     pub(super) fn complete(&mut self, evidence: Evidence, finished: Option<Finished>, cx: &mut Cx<'_, Action>) {
-        let size = at_work(&self.record.dossier);
+        let size = self.record.held();
         let facts = finished.unwrap_or(Finished {
             at: cx.now.wall,
             evidence,

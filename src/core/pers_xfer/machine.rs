@@ -75,6 +75,7 @@ impl PersFileXfer {
         if matches!(machine.record.status, Status::Pending | Status::Suspended) {
             machine.state = State::Waiting(machine.stored_wait(now));
         }
+        machine.return_to_most();
         machine.settle(now);
         machine
     }
@@ -197,6 +198,7 @@ impl Machine for PersFileXfer {
                 self.record.path = Some(path);
                 cx.out.push(Action::Save(Urgency::Now));
             }
+            Event::Kept(session, persist) => self.kept(*session, persist, cx),
             Event::Progress { held } => self.progressed(held, cx.now),
             Event::Serves(url) => self.serves(&url),
             Event::FailedBeside { url, failure, origin } => self.failed_beside(&url, &failure, origin.as_ref(), cx),

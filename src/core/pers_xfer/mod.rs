@@ -11,6 +11,7 @@
 //! | `session` | what the events of a session change, and what its end means |
 //! | `beside` | which other mirrors may be asked beside a session, and what they do |
 //! | `waiting` | why and until when nothing is done; the failed pass |
+//! | `upload` | what sessions of an upload leave, and which server is asked first |
 //! | `named` | the mirrors that servers name |
 //! | `life` | how a life ends, how another one begins, what people want |
 //! | `sharing` | what other processes want of it |
@@ -27,6 +28,7 @@ mod session;
 pub mod sharing;
 #[cfg(test)]
 mod tests;
+mod upload;
 mod view;
 mod waiting;
 
@@ -43,6 +45,7 @@ use crate::core::file_xfer::{Freshness, Outcome};
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::Length;
 use crate::core::time::Mono;
+use crate::core::upload::{Persist, UploadSession};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
 
@@ -64,6 +67,8 @@ pub enum Event {
     Learned(Box<Dossier>),
     /// The server has named the file: this is its path from now on.
     Named(PathBuf),
+    /// The running session of an upload changed what is to be kept of it: to be stored as soon as it says.
+    Kept(Box<UploadSession>, Persist),
     /// Bytes confirmed in the running session.
     Progress {
         /// Held now, in the draft that the session works on.

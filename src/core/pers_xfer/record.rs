@@ -208,7 +208,7 @@ impl Record {
         self.backoff = Backoff::default();
         (self.patience_used, self.patience_at) = (Delay::ZERO, None);
         self.dossier.changes = 0;
-        (self.confirmed, self.progress_mark) = (at_work(&self.dossier), at_work(&self.dossier));
+        (self.confirmed, self.progress_mark) = (self.held(), self.held());
     }
 
     /// Only these bytes are left in the part file: what it has come to is no more than that.

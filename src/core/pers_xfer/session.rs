@@ -7,7 +7,7 @@ use crate::core::machine::Cx;
 use crate::core::mirrors::{self, Fate, HeldBy, Hold};
 use crate::core::pers_xfer::life::Stop;
 use crate::core::pers_xfer::machine::{Net, PersFileXfer, State};
-use crate::core::pers_xfer::record::{Finished, HISTORY, Past};
+use crate::core::pers_xfer::record::{Finished, HISTORY, Past, error_code};
 use crate::core::pers_xfer::rules::{PROGRESS, Rounds};
 use crate::core::pers_xfer::waiting::Wait;
 use crate::core::pers_xfer::{Action, Urgency};
@@ -48,6 +48,11 @@ impl Session {
     const fn new(mirror: usize, from: Length, now: Now) -> Self {
         Self { mirror, since: now.mono, held: None, from, last_bytes: None, gain: Gain::None, stop: None }
     }
+
+    /// What it works on is another file, of which nothing is there yet.
+    pub(super) const fn begins_from_nothing(&mut self) {
+        self.from = Length::ZERO;
+    }
 }
 
 impl PersFileXfer {
@@ -67,7 +72,7 @@ impl PersFileXfer {
         self.record.sessions = self.record.sessions.saturating_add(1);
         self.record.first_request_time.get_or_insert(now.wall);
         self.patience.start(now);
-        self.state = State::Running(Session::new(mirror, at_work(&self.record.dossier), now));
+        self.state = State::Running(Session::new(mirror, self.record.held(), now));
     }
 
     /// What a resume needs is stored before any byte counts that rests on it.
@@ -120,7 +125,7 @@ impl PersFileXfer {
 
     /// The session ended, or so late that nobody waits for it: then only what it holds is noted.
     pub(super) fn ended(&mut self, outcome: Outcome, finished: Option<Finished>, cx: &mut Cx<'_, Action>) {
-        let held_before = at_work(&self.record.dossier);
+        let held_before = self.record.held();
         let changes_before = self.record.dossier.changes;
         self.absorb(outcome.dossier);
         if let State::Wished(mirror) = self.state {
@@ -129,7 +134,7 @@ impl PersFileXfer {
         if !matches!(self.state, State::Running(_)) {
             return cx.out.push(Action::Save(Urgency::Later));
         }
-        let held = at_work(&self.record.dossier);
+        let held = self.record.held();
         self.confirm(held, cx.now);
         let State::Running(session) = std::mem::replace(&mut self.state, State::Waiting(Wait::ready(cx.now))) else {
             return;
@@ -141,7 +146,10 @@ impl PersFileXfer {
         self.record.time_so_far = self.record.time_so_far.saturating_add(cx.now.mono.since(session.since));
         match (outcome.end, session.stop.clone()) {
             // A file that is whole is whole, even if it had been told to stop.
-            (End::Complete { evidence }, _) => self.complete(evidence, finished, cx),
+            (End::Complete { evidence }, _) => {
+                self.delivered_to(session.mirror);
+                self.complete(evidence, finished, cx);
+            }
             (End::Unchanged, _) => self.unchanged(finished, cx),
             (_, Some(Stop::LifeOver)) => self.outlived(cx),
             (_, Some(Stop::Local(fault))) => self.trouble_at(session.mirror, fault, cx),
@@ -177,14 +185,17 @@ impl PersFileXfer {
             Scope::RefuseMirror => self.record.mirrors[mirror].refuse(verdict.class, &failure.to_string()),
             Scope::Doubtful => self.record.mirrors[mirror].doubted(verdict.class, &failure.to_string()),
             Scope::WrongDigest => self.wrong_digest(mirror, failure, cx),
-            Scope::Local => Fate::Kept,
+            Scope::Local | Scope::FailTransfer => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);
+        if verdict.scope == Scope::FailTransfer {
+            self.fail(error_code::PERMANENT, failure.to_string(), cx);
+        }
     }
 
     pub(super) fn remember(&mut self, mirror: usize, class: Class, failure: &Failure, now: Now) {
         let url = &self.record.mirrors[mirror].url;
-        let past = Past::new(now.wall, url, class, failure, at_work(&self.record.dossier));
+        let past = Past::new(now.wall, url, class, failure, self.record.held());
         let history = &mut self.record.history;
         history.push(past);
         history.drain(..history.len().saturating_sub(HISTORY));

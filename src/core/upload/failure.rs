@@ -3,7 +3,7 @@
 use super::found::Call;
 use super::protocol::Protocol;
 use super::source::Change;
-use crate::core::failure::Failure;
+use crate::core::failure::{Failure, LocalFault};
 use crate::core::range::Length;
 use crate::core::time::Delay;
 
@@ -124,6 +124,19 @@ pub enum UpFailure {
         /// Its origin.
         to: String,
     },
+}
+
+impl UpFailure {
+    /// The same among all failures. Trouble of this machine is that, whoever it was that noticed it.
+    pub fn into_failure(self, source: &str) -> Failure {
+        match self {
+            Self::Transfer(local @ Failure::Local(_)) => local,
+            Self::SourceGone { detail } => {
+                Failure::Local(LocalFault::Io { doing: "read", path: source.to_owned(), detail })
+            }
+            other => Failure::Upload(Box::new(other)),
+        }
+    }
 }
 
 /// What was found of a server that rules it out.

@@ -166,6 +166,7 @@ fn of_transfer(failure: &Failure) -> UpVerdict {
         Scope::RefuseMirror => UpScope::RefuseServer,
         Scope::Doubtful | Scope::WrongDigest => UpScope::Doubtful,
         Scope::Local => UpScope::Local,
+        Scope::FailTransfer => UpScope::FailFile,
     };
     UpVerdict { class: told.class, scope, host: told.host }
 }
