@@ -4,6 +4,9 @@
 //! may be wrong. What cannot be read is as if it were not there. The wait is a floor for that host, capped, and what a
 //! client adds to it goes above it, never below.
 
+use http::HeaderMap;
+use http::header::RETRY_AFTER;
+
 use crate::core::backoff::draw;
 use crate::core::time::{Delay, Epoch};
 
@@ -18,6 +21,12 @@ const JITTER: f64 = 0.10;
 pub fn parse(value: &str, date: Option<Epoch>, now: Epoch) -> Option<Delay> {
     let value = value.trim_matches([' ', '\t']);
     seconds(value).or_else(|| until(value, date.unwrap_or(now)))
+}
+
+/// What the head of an answer says, read as [`parse`] does.
+pub fn told(headers: &HeaderMap, date: Option<Epoch>, now: Epoch) -> Option<Delay> {
+    let text = std::str::from_utf8(headers.get(RETRY_AFTER)?.as_bytes()).ok()?;
+    parse(text, date, now)
 }
 
 /// The wait as far as it is obeyed.

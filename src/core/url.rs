@@ -106,9 +106,7 @@ impl MirrorUrl {
 
     /// User name and password in it, decoded; an absent one of the two is empty.
     pub fn credentials(&self) -> Option<(String, String)> {
-        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-        let (user, password) = (self.0.username(), self.0.password());
-        (!user.is_empty() || password.is_some()).then(|| (decoded(user), decoded(password.unwrap_or_default())))
+        credentials_of(&self.0)
     }
 
     /// The same without user name and password.
@@ -133,6 +131,13 @@ impl MirrorUrl {
         url.set_fragment(None);
         Self(url)
     }
+}
+
+/// User name and password in a URL, decoded.
+pub(super) fn credentials_of(url: &Url) -> Option<(String, String)> {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let (user, password) = (url.username(), url.password());
+    (!user.is_empty() || password.is_some()).then(|| (decoded(user), decoded(password.unwrap_or_default())))
 }
 
 fn is_web(url: &Url) -> bool {

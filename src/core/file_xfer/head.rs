@@ -1,7 +1,7 @@
 //! The head of an answer, read once into what the judging needs; nothing in it is believed yet.
 
 use http::HeaderMap;
-use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use http::header::{CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, LOCATION};
 
 use crate::core::digest::{Expected, content_digests, repr_digests};
 use crate::core::failure::BadAnswer;
@@ -66,9 +66,7 @@ impl AnswerHead {
             content_type: bytes(CONTENT_TYPE).and_then(content_type),
             coding: coding(headers),
             location: bytes(LOCATION).map(|b| String::from_utf8_lossy(b).into_owned()),
-            retry_after: bytes(RETRY_AFTER)
-                .and_then(|b| std::str::from_utf8(b).ok())
-                .and_then(|text| retry_after::parse(text, date, now)),
+            retry_after: retry_after::told(headers, date, now),
             disposition: bytes(CONTENT_DISPOSITION).map(<[u8]>::to_vec),
             repr_digests: repr_digests(headers),
             content_digests: content_digests(headers),

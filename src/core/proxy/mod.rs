@@ -12,7 +12,7 @@ use std::fmt;
 use url::Url;
 
 use self::exempt::Exempt;
-use crate::core::url::MirrorUrl;
+use crate::core::url::{MirrorUrl, credentials_of};
 
 /// The URL of a proxy, user-info included: `http`, `https`, `socks5` (names resolved here) or `socks5h` (names resolved
 /// by the proxy). Shown without user-info.
@@ -57,6 +57,10 @@ impl ProxyUrl {
     /// The URL, password and all: for the connection only.
     pub fn secret_url(&self) -> &Url {
         &self.0
+    }
+    /// User name and password, decoded; an absent one of the two is empty.
+    pub fn credentials(&self) -> Option<(String, String)> {
+        credentials_of(&self.0)
     }
     /// The port, by default the scheme's (1080 for SOCKS).
     pub fn port(&self) -> u16 {

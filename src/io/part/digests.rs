@@ -6,11 +6,11 @@ use sha2::digest::{Digest, FixedOutput};
 use crate::core::digest::Algorithm;
 
 /// Algorithms with the bytes that each gives: states in the journal, or digests.
-pub(super) type ByAlgorithm = Vec<(Algorithm, Vec<u8>)>;
+pub(in crate::io) type ByAlgorithm = Vec<(Algorithm, Vec<u8>)>;
 
 /// The digests of one file, as far as it has been read.
 #[derive(Clone, Debug)]
-pub(super) struct Digests(Vec<Running>);
+pub(in crate::io) struct Digests(Vec<Running>);
 
 #[derive(Clone, Debug)]
 enum Running {
@@ -25,7 +25,7 @@ enum Running {
 
 impl Digests {
     /// At the start of a file.
-    pub(super) fn new(algorithms: &[Algorithm]) -> Self {
+    pub(in crate::io) fn new(algorithms: &[Algorithm]) -> Self {
         Self(algorithms.iter().map(|a| Running::new(*a)).collect())
     }
 
@@ -37,7 +37,7 @@ impl Digests {
     }
 
     /// Takes the bytes that follow.
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(in crate::io) fn update(&mut self, bytes: &[u8]) {
         for running in &mut self.0 {
             running.update(bytes);
         }
@@ -49,7 +49,7 @@ impl Digests {
     }
 
     /// The digests of what was read so far.
-    pub(super) fn finish(&self) -> ByAlgorithm {
+    pub(in crate::io) fn finish(&self) -> ByAlgorithm {
         self.0.iter().map(|r| (r.algorithm(), r.finish())).collect()
     }
 }

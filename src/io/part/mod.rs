@@ -50,6 +50,7 @@ mod witness;
 
 pub use boot::Boot;
 pub use compare::Compare;
+pub(in crate::io) use digests::Digests;
 pub use inspect::{Inspection, JournalState, PartState, inspect, outline, repair};
 pub use publish::{Clobber, Publish};
 pub use whole::{adopt_equal, file_names, has_digests, holder};

@@ -84,7 +84,7 @@ impl Body {
 }
 
 /// `None` where a transfer coding other than chunked alone was used: what follows is not the bytes of the file.
-fn framing_of(headers: &HeaderMap, version: http::Version) -> Option<Framing> {
+pub(super) fn framing_of(headers: &HeaderMap, version: http::Version) -> Option<Framing> {
     if version == http::Version::HTTP_11 && headers.contains_key(TRANSFER_ENCODING) {
         let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
         let chunked = codings.next().is_some_and(|v| v.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked"));

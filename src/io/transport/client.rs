@@ -13,6 +13,7 @@ use super::body::{Answer, Connection};
 use super::connect::{Ride, Stage, Watch};
 use super::resolve::Resolver;
 use super::settings::{Family, NetConfigError, NetSettings};
+use super::uplink::Uplink;
 use super::{explain, tls};
 use crate::core::failure::Failure;
 use crate::core::proxy::ProxyRules;
@@ -20,17 +21,17 @@ use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
 
 /// An idle connection is kept so long.
-const POOL_IDLE: Duration = Duration::from_secs(90);
+pub(super) const POOL_IDLE: Duration = Duration::from_secs(90);
 /// HTTP/2 flow control: what a server may send ahead, a stream and a connection. The usual 64 KiB would hold a distant
 /// server back; at 100 ms of round trip these allow 40 MiB/s a stream.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 /// A connection whose sent bytes stay unacknowledged so long is dead (the connect timeout, where that is longer).
-const LEAST_USER_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const LEAST_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// While a connection is being made, the connect timeout rules; so often is looked whether it stands.
 const LOOK: Duration = Duration::from_millis(250);
 /// A timer that has run out proves nothing where our own process stood still: the network gets this time to speak.
-const GRACE: Duration = Duration::from_millis(500);
+pub(super) const GRACE: Duration = Duration::from_millis(500);
 /// 421: this connection is not for this host (RFC 9110 15.5.20).
 const MISDIRECTED: u16 = 421;
 
@@ -53,11 +54,11 @@ enum Speaks {
 }
 
 /// What all clients of one process share.
-struct Setup {
-    settings: NetSettings,
-    tls: rustls::ClientConfig,
-    resolver: Resolver,
-    proxies: Arc<ProxyRules>,
+pub(super) struct Setup {
+    pub(super) settings: NetSettings,
+    pub(super) tls: rustls::ClientConfig,
+    pub(super) resolver: Resolver,
+    pub(super) proxies: Arc<ProxyRules>,
 }
 
 #[derive(Default)]
@@ -70,6 +71,8 @@ struct Pool {
     keeping_apart: OnceLock<reqwest::Client>,
     lone_apart: OnceLock<reqwest::Client>,
     second_tries: AtomicU64,
+    /// For requests with bodies.
+    uplink: OnceLock<Uplink>,
 }
 
 #[derive(Clone, Copy)]
@@ -121,6 +124,12 @@ impl Client {
     /// one to whoever limits what a connection may have. It speaks HTTP/1.1 only.
     pub fn apart(&self) -> Self {
         Self { speaks: Speaks::OneAtATime, ..self.clone() }
+    }
+
+    /// The same settings for requests with bodies, on connections of their own. Whoever shares this client's connections
+    /// shares those too.
+    pub fn uplink(&self) -> Uplink {
+        self.pool.uplink.get_or_init(|| Uplink::new(Arc::clone(&self.setup))).clone()
     }
 
     /// How often a request was sent a second time, because the pooled connection it had been sent on turned out to be
@@ -231,7 +240,7 @@ impl Setup {
     }
 
     /// The resolver filters names; an address in the URL itself never gets there.
-    fn check_family(&self, url: &MirrorUrl) -> Result<(), Failure> {
+    pub(super) fn check_family(&self, url: &MirrorUrl) -> Result<(), Failure> {
         let family = self.settings.family;
         let literal: Option<IpAddr> = match url.secret_url().host() {
             Some(url::Host::Ipv4(ip)) => Some(ip.into()),

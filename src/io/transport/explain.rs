@@ -29,28 +29,49 @@ type Link<'a> = &'a (dyn Error + 'static);
 pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Failure {
     let error = error.without_url();
     let chain = chain_of(&error);
-    if let Some(name) = find::<NoAddress>(&chain) {
-        return Failure::Resolve { host: harmless(&name.host), detail: harmless(&name.detail) };
-    }
-    if let Some(failure) = find::<rustls::Error>(&chain).and_then(of_tls) {
+    if let Some(failure) = of_known_type(&chain) {
         return failure;
     }
-    if let Some(fault) = out_of_descriptors(&chain) {
-        return Failure::Local(fault);
-    }
     if error.is_connect() {
-        return of_connecting(&error, &chain, connect_timeout);
+        let timed_out = error.is_timeout();
+        return if timed_out { no_connection_within(connect_timeout) } else { of_connecting(&chain, connect_timeout) };
     }
     if error.is_builder() {
-        return Failure::Connect { detail: format!("no request can be made of this URL: {}", last(&chain)) };
+        return no_request(&last(&chain));
     }
     of_exchange(&chain)
 }
 
-/// The body broke off.
+/// No connection came about, for another reason than that the time was over.
+pub(super) fn before_connection(error: &(dyn Error + 'static), limit: Delay) -> Failure {
+    let chain = chain_of(error);
+    of_known_type(&chain).unwrap_or_else(|| of_connecting(&chain, limit))
+}
+
+/// No connection came about in time.
+pub(super) fn no_connection_within(limit: Delay) -> Failure {
+    Failure::Connect { detail: format!("no connection within {} s", limit.as_secs_f64()) }
+}
+
+/// The URL cannot stand in a request.
+pub(super) fn no_request(why: &str) -> Failure {
+    Failure::Connect { detail: format!("no request can be made of this URL: {}", harmless(why)) }
+}
+
+/// An exchange on a connection that stood broke before the answer's head.
+pub(super) fn in_exchange(error: &(dyn Error + 'static)) -> Failure {
+    let chain = chain_of(error);
+    of_known_type(&chain).unwrap_or_else(|| of_exchange(&chain))
+}
+
+/// The body of an answer of reqwest's broke off.
 pub(super) fn in_body(error: reqwest::Error, framing: Framing) -> Failure {
-    let error = error.without_url();
-    let chain = chain_of(&error);
+    in_any_body(&error.without_url(), framing)
+}
+
+/// The body broke off.
+pub(super) fn in_any_body(error: &(dyn Error + 'static), framing: Framing) -> Failure {
+    let chain = chain_of(error);
     let kind = io_kind(&chain);
     let detail = match (kind, framing) {
         (Some(ErrorKind::UnexpectedEof), Framing::Length(_)) => ENDED_SHORT.to_owned(),
@@ -64,7 +85,16 @@ pub(super) fn in_body(error: reqwest::Error, framing: Framing) -> Failure {
     Failure::Cut(Cut::Broken { detail })
 }
 
-fn of_connecting(error: &reqwest::Error, chain: &[Link<'_>], limit: Delay) -> Failure {
+/// What has one meaning, whenever it comes.
+fn of_known_type(chain: &[Link<'_>]) -> Option<Failure> {
+    if let Some(name) = find::<NoAddress>(chain) {
+        return Some(Failure::Resolve { host: harmless(&name.host), detail: harmless(&name.detail) });
+    }
+    let of_tls = find::<rustls::Error>(chain).and_then(of_tls);
+    of_tls.or_else(|| out_of_descriptors(chain).map(Failure::Local))
+}
+
+fn of_connecting(chain: &[Link<'_>], limit: Delay) -> Failure {
     let text = last(chain);
     // The proxy's answers to CONNECT have no type that can be named.
     if text == "tunnel error: proxy authorization required" {
@@ -74,7 +104,7 @@ fn of_connecting(error: &reqwest::Error, chain: &[Link<'_>], limit: Delay) -> Fa
         return Failure::Connect { detail: "the proxy refuses to connect to this host".to_owned() };
     }
     let detail = match io_kind(chain) {
-        _ if error.is_timeout() => format!("no connection within {} s", limit.as_secs_f64()),
+        Some(ErrorKind::TimedOut) => return no_connection_within(limit),
         Some(ErrorKind::UnexpectedEof) => "the connection was closed during the TLS handshake".to_owned(),
         Some(kind) => io_words(kind).map_or(text, str::to_owned),
         None => text,

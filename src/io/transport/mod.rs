@@ -1,6 +1,6 @@
 //! Requests and answers over the network: HTTP/1.1 and HTTP/2 by ALPN, on reqwest (RFC 9110, 9112, 9113).
 //!
-//! One call is one exchange ([`Client::get`]); every error becomes a [`crate::core::failure::Failure`]. What goes out in
+//! One call is one exchange ([`Client::get`], and [`Uplink::send`] for requests with bodies); every error becomes a [`crate::core::failure::Failure`]. What goes out in
 //! a request is decided by [`Credentials::headers`]. No type of reqwest, hyper or rustls leaves this folder.
 //! See `docs/transport.md`.
 
@@ -14,6 +14,7 @@ mod resolve;
 mod settings;
 mod throttle;
 mod tls;
+mod uplink;
 
 #[cfg(test)]
 mod tests;
@@ -25,3 +26,4 @@ pub use explain::ended_short;
 pub use header_text::{BadHeader, UserHeader};
 pub use settings::{Family, Identity, NetConfigError, NetSettings, Pin, Roots, USER_AGENT, Verify};
 pub use throttle::{Brake, Throttle};
+pub use uplink::{Exchange, Heard, OutBody, Outgoing, Uplink};

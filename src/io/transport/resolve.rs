@@ -29,6 +29,15 @@ impl Resolver {
         Self { pins: pins.into(), family }
     }
 
+    /// The addresses of a host that may be used; their port is 0. A port that is not known matches every pin.
+    pub(super) async fn addresses(&self, host: String, port: Option<u16>) -> Result<Vec<SocketAddr>, NoAddress> {
+        let found = match self.pinned(&host, port) {
+            Some(addresses) => addresses,
+            None => look_up(&host).await?,
+        };
+        allowed(host, found, self.family)
+    }
+
     fn pinned(&self, host: &str, port: Option<u16>) -> Option<Vec<IpAddr>> {
         self.pins.iter().find(|pin| pin.covers(host, port)).map(|pin| pin.addresses.clone())
     }
@@ -37,15 +46,9 @@ impl Resolver {
 impl Resolve for Resolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_ascii_lowercase();
-        let pinned = self.pinned(&host, connect::port_wanted(&host));
-        let family = self.family;
-        Box::pin(async move {
-            let found = match pinned {
-                Some(addresses) => addresses,
-                None => look_up(&host).await?,
-            };
-            Ok(allowed(host, found, family)?)
-        })
+        let port = connect::port_wanted(&host);
+        let resolver = self.clone();
+        Box::pin(async move { Ok(Box::new(resolver.addresses(host, port).await?.into_iter()) as Addrs) })
     }
 }
 
@@ -55,7 +58,7 @@ async fn look_up(host: &str) -> Result<Vec<IpAddr>, NoAddress> {
     Ok(tokio::net::lookup_host((host, 0)).await.map_err(missing)?.map(|address| address.ip()).collect())
 }
 
-fn allowed(host: String, found: Vec<IpAddr>, family: Family) -> Result<Addrs, NoAddress> {
+fn allowed(host: String, found: Vec<IpAddr>, family: Family) -> Result<Vec<SocketAddr>, NoAddress> {
     let usable: Vec<SocketAddr> =
         found.into_iter().filter(|ip| family.allows(*ip)).map(|ip| SocketAddr::new(ip, 0)).collect();
     if usable.is_empty() {
@@ -65,5 +68,5 @@ fn allowed(host: String, found: Vec<IpAddr>, family: Family) -> Result<Addrs, No
         };
         return Err(NoAddress { host, detail });
     }
-    Ok(Box::new(usable.into_iter()))
+    Ok(usable)
 }

@@ -44,6 +44,11 @@ impl Throttle {
         self.0.changed.notify_waiters();
     }
 
+    /// How many bytes can pass at once on top of the rate; `u64::MAX` without a limit.
+    pub fn burst(&self) -> u64 {
+        self.with_pacer(|pacer| pacer.burst())
+    }
+
     /// Waits until `bytes` may pass. Call it with what came, before asking for more. Dropping the future takes nothing.
     pub async fn pass(&self, bytes: u64) -> Brake {
         if self.with_pacer(|pacer| pacer.rate().is_none()) {
