@@ -198,7 +198,7 @@ impl Claims {
     /// A record that is entered for the first time: another one of the same download gives way, unless it is run.
     fn make_room(&self, document: &mut Document, record: &Record, after: &mut After<'_>) -> Option<Loss> {
         for id in after.twins.of(document, record) {
-            let Some(twin) = document.get(id).filter(|twin| twin.direction == Direction::Download) else { continue };
+            let Some(twin) = document.get(id).filter(|twin| is_same(twin, record)) else { continue };
             if let Some(loss) = self.taken_by_another(&twin, after.living) {
                 return Some(loss);
             }
@@ -208,9 +208,17 @@ impl Claims {
     }
 }
 
+/// Both are about the same: a download is its file, an upload its file and first URL.
+fn is_same(twin: &Record, record: &Record) -> bool {
+    let first = |r: &Record| r.mirrors.first().map(|m| m.url.clone());
+    let direction = record.direction;
+    twin.direction == direction && (direction == Direction::Download || first(twin) == first(record))
+}
+
 /// Is the part file of this download locked by this process?
 fn holds_part_of(record: &Record) -> bool {
-    record.path.as_deref().and_then(part::holder).is_some_and(|holder| holder == std::process::id().to_string())
+    record.direction == Direction::Download
+        && record.path.as_deref().and_then(part::holder).is_some_and(|holder| holder == std::process::id().to_string())
 }
 
 /// What is at hand during a commit.

@@ -1,7 +1,7 @@
 //! How a transfer ended, as far as this run goes.
 
 use crate::core::failure::LocalFault;
-use crate::core::pers_xfer::record::{Evidence, Record, Status};
+use crate::core::pers_xfer::record::{Direction, Evidence, Record, Status};
 use crate::core::range::Length;
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
@@ -53,6 +53,14 @@ fn not_found_out(why: &str) -> String {
     format!("the finished file stays as it is, but whether the server still has it was not to be found out: {why}")
 }
 
+/// What is held of the file, as people are told: here, or of an upload at the server.
+pub(super) fn held_of(record: &Record) -> Length {
+    match record.direction {
+        Direction::Download => record.dossier.part.in_all(),
+        Direction::Upload => record.held(),
+    }
+}
+
 /// The report of a record; `None` where it has no URL.
 pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
     Some(Report {
@@ -61,7 +69,7 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         url: first_url(record)?.clone(),
         path: record.path.clone(),
         total: record.nbytes,
-        held: record.dossier.part.in_all(),
+        held: held_of(record),
         received: Length::ZERO,
         server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
         ending,

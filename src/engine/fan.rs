@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use crate::core::mirrors::{Known, rank};
 use crate::core::pers_xfer::options::Options;
-use crate::core::pers_xfer::record::{Evidence, MirrorRecord, Record, XferId};
+use crate::core::pers_xfer::record::{Direction, Evidence, MirrorRecord, Record, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::Rounds;
 use crate::engine::hosts::key_of;
 use crate::engine::supervisor::Supervisor;
+use crate::engine::transfer::Transfer;
 use crate::io::driver::{FanPlan, FanSeat};
 
 /// Connections to one host for one file, at most (design section 6).
@@ -72,9 +73,14 @@ impl Supervisor<'_> {
 
     /// Tells a transfer which of its mirrors is best now, where it has several.
     pub(super) fn rank_mirrors(&mut self, id: XferId) {
-        let Some(transfer) = self.transfers.get_mut(&id).filter(|t| t.record().mirrors.len() > 1) else { return };
+        let several = |t: &&mut Transfer| t.record().mirrors.len() > 1;
+        let Some(transfer) = self.transfers.get_mut(&id).filter(several) else { return };
+        if transfer.record().direction == Direction::Upload {
+            // Its servers are asked as they were given.
+            return;
+        }
         let known = |mirror: &MirrorRecord| {
-            let key = key_of(&mirror.url.origin());
+            let key = key_of(&mirror.url.origin(), Direction::Download);
             Known { rate: self.hosts.rate(&key), failures: self.hosts.failures(&key) }
         };
         let known: Vec<Known> = transfer.record().mirrors.iter().map(known).collect();
@@ -84,7 +90,7 @@ impl Supervisor<'_> {
 
     fn seat(&self, record: &Record, mirror: usize, held: Option<Mono>, now: Now) -> Option<FanSeat> {
         let MirrorRecord { url, named_with, .. } = record.mirrors.get(mirror)?.clone();
-        let key = key_of(&url.origin());
+        let key = key_of(&url.origin(), Direction::Download);
         let closed = self.hosts.closed(&key, now).map(|(until, _)| until);
         Some(FanSeat { rate: self.hosts.rate(&key), not_before: held.max(closed), url, named_with })
     }

@@ -16,19 +16,23 @@ impl Supervisor<'_> {
         let Some(running) = self.transfers.get_mut(&id).and_then(|t| t.running.as_mut()) else { return };
         if std::mem::replace(&mut running.answered, Answered::Well) == Answered::NotYet {
             let host = running.host.clone();
-            let change = self.hosts.succeeded(&key_of(&host));
-            self.host_changed(&host, change, now);
+            let key = key_of(&host, self.direction(id));
+            let change = self.hosts.succeeded(&key);
+            self.host_changed(key, change, now);
         }
     }
 
     pub(super) fn report_to_host(&mut self, id: XferId, host: &Origin, outcome: &Outcome, now: Now) {
         let Some(transfer) = self.transfers.get(&id) else { return };
-        let news = transfer.host_news(outcome);
-        self.host_news(host, news, now);
+        let (news, direction) = (transfer.host_news(outcome), transfer.record().direction);
+        self.host_news(key_of(host, direction), news, now);
     }
 
-    fn host_news(&mut self, host: &Origin, news: HostNews, now: Now) {
-        let key = key_of(host);
+    fn direction(&self, id: XferId) -> Direction {
+        self.transfers.get(&id).map_or(Direction::Download, |t| t.record().direction)
+    }
+
+    fn host_news(&mut self, key: HostKey, news: HostNews, now: Now) {
         match news {
             HostNews::Failing { floor } => {
                 self.hosts.failed(&key, now, &mut *self.rng);
@@ -39,7 +43,7 @@ impl Supervisor<'_> {
             }
             HostNews::Good => {
                 let change = self.hosts.succeeded(&key);
-                self.host_changed(host, change, now);
+                self.host_changed(key, change, now);
             }
             HostNews::Nothing => self.hosts.probe_abandoned(&key),
         }
@@ -49,14 +53,15 @@ impl Supervisor<'_> {
     pub(super) fn told_beside(&mut self, id: XferId, beside: Beside, now: Now) {
         match beside {
             Beside::Serves { url } => {
-                let change = self.hosts.succeeded(&key_of(&url.origin()));
-                self.host_changed(&url.origin(), change, now);
+                let key = key_of(&url.origin(), Direction::Download);
+                let change = self.hosts.succeeded(&key);
+                self.host_changed(key, change, now);
                 self.handle(id, Event::Serves(url), now);
             }
             Beside::Failed { url, failure, origin } => {
                 if let Some(transfer) = self.transfers.get(&id) {
                     let news = transfer.news_of_failure(&failure);
-                    self.host_news(&url.origin(), news, now);
+                    self.host_news(key_of(&url.origin(), Direction::Download), news, now);
                 }
                 self.handle(id, Event::FailedBeside { url, failure, origin }, now);
             }
@@ -66,18 +71,20 @@ impl Supervisor<'_> {
 
     /// One connection to this host brought so many bytes per second.
     pub(super) fn measured(&mut self, origin: &Origin, rate: u64) {
-        self.hosts.measured(&key_of(origin), rate);
-        self.heard_of.insert(key_of(origin));
+        let key = key_of(origin, Direction::Download);
+        self.hosts.measured(&key, rate);
+        self.heard_of.insert(key);
     }
 
     /// A host that is open again: whoever waits for it goes on at once.
-    pub(super) fn host_changed(&mut self, host: &Origin, change: Change, now: Now) {
+    pub(super) fn host_changed(&mut self, key: HostKey, change: Change, now: Now) {
         if change != Change::Opened {
             return;
         }
-        self.heard_of.insert(key_of(host));
-        self.slots.open(host);
-        for id in self.waiting_for.remove(host).unwrap_or_default() {
+        let host = key.origin.clone();
+        self.heard_of.insert(key);
+        self.slots.open(&host);
+        for id in self.waiting_for.remove(&host).unwrap_or_default() {
             self.handle(id, Event::HostOpened(host.clone()), now);
         }
     }
@@ -94,6 +101,6 @@ pub(super) enum HostNews {
     Nothing,
 }
 
-pub(super) fn key_of(host: &Origin) -> HostKey {
-    HostKey { origin: host.clone(), direction: Direction::Download }
+pub(super) fn key_of(host: &Origin, direction: Direction) -> HostKey {
+    HostKey { origin: host.clone(), direction }
 }

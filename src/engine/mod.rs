@@ -8,9 +8,11 @@
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
+//! | `admit_upload`, `uploads`, `abandon` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
+mod abandon;
 mod add;
 mod admit;
 mod admit_upload;
@@ -29,9 +31,11 @@ mod start;
 mod stop;
 mod supervisor;
 mod transfer;
+mod uploads;
 mod watch;
 mod way;
 
+pub use abandon::{Abandoned, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
 pub use run::{EngineError, run};

@@ -165,7 +165,8 @@ impl Persist {
         })?;
         let stored =
             dirty.iter().filter_map(|id| last.get(id).map(|l| &*l.record).or_else(|| live(*id).map(|(r, _)| r)));
-        let done = stored.filter(|record| record.status == Status::Done);
+        let is_here = |record: &&Record| record.status == Status::Done && record.direction == Direction::Download;
+        let done = stored.filter(is_here);
         done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
         self.last.clear();
@@ -264,8 +265,8 @@ impl Persist {
 
 /// Something can be done for it: it is not over, or somebody wants something of it.
 pub(super) fn is_to_be_run(record: &Record) -> bool {
-    let download = record.direction == Direction::Download;
-    download && !record.mirrors.is_empty() && (record.status == Status::Pending || !record.wishes.is_empty())
+    let known = record.direction == Direction::Download || record.path.is_some();
+    known && !record.mirrors.is_empty() && (record.status == Status::Pending || !record.wishes.is_empty())
 }
 
 /// What we have heard of hosts ourselves replaces what the state says of them; the rest is other processes' business.

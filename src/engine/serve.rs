@@ -70,7 +70,10 @@ impl Supervisor<'_> {
         let state_file: PathBuf = self.persist.path().to_owned();
         let mut living = Living::new(&state_file);
         let open = |status: &Status| matches!(status, Status::Pending | Status::Suspended);
-        let unfinished = self.seen.transfers().filter(|r| r.direction == Direction::Download && open(&r.status));
+        let unfinished = self
+            .seen
+            .transfers()
+            .filter(|r| open(&r.status) && (r.direction == Direction::Download || r.path.is_some()));
         let rest: Vec<_> = unfinished.filter(|record| !self.ended.contains_key(&record.id)).collect();
         for record in rest {
             let ending = match (&record.status, living.in_use(&record)) {

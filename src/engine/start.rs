@@ -6,14 +6,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
 use crate::core::hosts::Gate;
-use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::pers_xfer::record::{Direction, Record, XferId};
 use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency, View};
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
+use crate::engine::ended::held_of;
 use crate::engine::hosts::key_of;
 use crate::engine::slots::Queue;
-use crate::engine::supervisor::{Mail, Supervisor};
+use crate::engine::supervisor::{Mail, Supervisor, defect};
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice, Rounds};
@@ -27,7 +28,7 @@ pub(super) fn accepted(record: &Record) -> Notice {
         id: record.id,
         name: record.name.clone(),
         path: record.path.clone(),
-        held: record.dossier.part.in_all(),
+        held: held_of(record),
         total: record.nbytes,
     }
 }
@@ -91,8 +92,9 @@ impl Supervisor<'_> {
 
     /// One that waited for a host when it was stored waits for what is known of the host now.
     fn wait_for_its_host(&mut self, id: XferId, now: Now) {
-        let Some(View::Host { origin, .. }) = self.transfers.get(&id).map(|t| t.machine.view()) else { return };
-        if self.hosts.closed(&key_of(&origin), now).is_none() {
+        let Some(transfer) = self.transfers.get(&id) else { return };
+        let View::Host { origin, .. } = transfer.machine.view() else { return };
+        if self.hosts.closed(&key_of(&origin, transfer.record().direction), now).is_none() {
             return self.handle(id, Event::HostOpened(origin), now);
         }
         self.waiting_for.entry(origin).or_default().insert(id);
@@ -157,13 +159,19 @@ impl Supervisor<'_> {
 
     /// A new one gets its machine, unless it would only learn from it that its host is closed.
     fn start_fresh(&mut self, host: &Origin, id: XferId, queue: Queue, now: Now) -> Slot {
-        let closed = self.hosts.closed(&key_of(host), now).filter(|_| self.settings.rounds == Rounds::UntilDone);
+        let Some(record) = self.seen.get(id) else {
+            self.fresh.remove(&id);
+            return Slot::Back;
+        };
+        let closed = self
+            .hosts
+            .closed(&key_of(host, record.direction), now)
+            .filter(|_| self.settings.rounds == Rounds::UntilDone);
         if let (Queue::Bound, Some((until, _))) = (queue, closed) {
             self.slots.shut(host, until, id);
             return Slot::Back;
         }
         self.fresh.remove(&id);
-        let Some(record) = self.seen.get(id) else { return Slot::Back };
         self.getting_its_slot = Some(id);
         self.take_up_record(record, now);
         self.getting_its_slot = None;
@@ -192,7 +200,8 @@ impl Supervisor<'_> {
             self.handle(id, Event::Local(fault), now);
             return Slot::Back;
         }
-        let key = key_of(host);
+        let Some(direction) = self.transfers.get(&id).map(|t| t.record().direction) else { return Slot::Back };
+        let key = key_of(host, direction);
         if let Gate::Closed { until, .. } = self.hosts.gate(&key, now) {
             self.unwish(id);
             self.waiting_for.entry(host.clone()).or_default().insert(id);
@@ -200,6 +209,9 @@ impl Supervisor<'_> {
             return Slot::Back;
         }
         self.unwish(id);
+        if direction == Direction::Upload {
+            return self.start_upload(host, id, mirror, now);
+        }
         let sync = self.settings.sync;
         let Some((fan, guests)) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
@@ -214,6 +226,23 @@ impl Supervisor<'_> {
         self.handle(id, Event::Began, now);
         self.announce(id, mirror);
         self.spawn(id, orders, way, stop);
+        Slot::Taken
+    }
+
+    /// The same for an upload, which goes to one server at a time.
+    fn start_upload(&mut self, host: &Origin, id: XferId, mirror: usize, now: Now) -> Slot {
+        let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
+        let Some(orders) = transfer.upload_orders(mirror) else {
+            self.handle(id, Event::Local(defect("an upload without a file")), now);
+            return Slot::Back;
+        };
+        let (stop, way) = (CancellationToken::new(), Arc::clone(&transfer.way));
+        transfer.said = None;
+        let host = host.clone();
+        transfer.running = Some(Running { stop: stop.clone(), host, guests: Vec::new(), answered: Answered::NotYet });
+        self.handle(id, Event::Began, now);
+        self.announce(id, mirror);
+        self.spawn_upload(id, orders, &way, stop);
         Slot::Taken
     }
 
@@ -241,7 +270,7 @@ impl Supervisor<'_> {
         let Some(transfer) = self.transfers.get(&id) else { return };
         let record = transfer.record();
         let Some(url) = transfer.url(mirror).cloned() else { return };
-        let (number, held) = (record.sessions, record.dossier.part.in_all());
+        let (number, held) = (record.sessions, held_of(record));
         let mirror = (mirror + 1, record.mirrors.len());
         (self.notices)(Notice::Session { id, number, url, mirror, held });
     }

@@ -21,11 +21,12 @@ use crate::engine::hosts::key_of;
 use crate::engine::persist::{Flush, Met, Persist};
 use crate::engine::slots::Slots;
 use crate::engine::transfer::{Running, Transfer};
+use crate::engine::uploads::Uploads;
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
-use crate::io::driver::{Closed, Tell};
+use crate::io::driver::{Closed, Tell, upload};
 use crate::io::lane::Lanes;
 use crate::io::transport::Throttle;
 
@@ -34,6 +35,9 @@ use crate::io::transport::Throttle;
 pub(super) enum Mail {
     Tell(Tell),
     Closed(Box<Closed>),
+    Upload(upload::Tell),
+    UploadClosed(Box<upload::Closed>),
+    Cleaned(upload::Cleaned),
     Panicked(String),
 }
 
@@ -57,6 +61,7 @@ pub(super) struct Supervisor<'a> {
     pub(super) seen: Document,
     pub(super) watch: Watch,
     pub(super) slots: Slots,
+    pub(super) uploads: Uploads,
     /// Who waits for a host that backs off.
     pub(super) waiting_for: BTreeMap<Origin, BTreeSet<XferId>>,
     pub(super) ended: BTreeMap<XferId, Report>,
@@ -105,6 +110,7 @@ impl<'a> Supervisor<'a> {
         Self {
             slots: Slots::new(settings.max_transfers, settings.max_per_host),
             watch: Watch::new(clock.now().mono),
+            uploads: Uploads::default(),
             settings,
             service,
             clock,
@@ -161,7 +167,9 @@ impl<'a> Supervisor<'a> {
             self.watch_others()?;
         }
         self.drain().await;
-        self.leave()
+        self.leave()?;
+        self.finish_cleaning(stop).await;
+        Ok(())
     }
 
     fn has_work(&self) -> bool {
@@ -202,6 +210,9 @@ impl<'a> Supervisor<'a> {
             match mail {
                 Mail::Tell(tell) => self.told(id, tell, now),
                 Mail::Closed(closed) => self.closed(id, *closed, now),
+                Mail::Upload(tell) => self.told_of_upload(id, tell, now),
+                Mail::UploadClosed(closed) => self.upload_closed(id, *closed, now),
+                Mail::Cleaned(cleaned) => self.cleaned(id, &cleaned),
                 Mail::Panicked(message) => self.panicked(id, &message, now),
             }
             next = self.mailbox.inbox.try_recv().ok();
@@ -251,7 +262,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn closed(&mut self, id: XferId, closed: Closed, now: Now) {
+    pub(super) fn closed(&mut self, id: XferId, closed: Closed, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
@@ -279,9 +290,9 @@ impl<'a> Supervisor<'a> {
     fn panicked(&mut self, id: XferId, message: &str, now: Now) {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Some(running) = transfer.session_closed(None, Length::ZERO) else { return };
-        let dossier = transfer.record().dossier.clone();
+        let (dossier, direction) = (transfer.record().dossier.clone(), transfer.record().direction);
         self.vacate(&running);
-        self.hosts.probe_abandoned(&key_of(&running.host));
+        self.hosts.probe_abandoned(&key_of(&running.host, direction));
         let outcome = Outcome {
             dossier,
             origin: None,
@@ -375,7 +386,11 @@ impl<'a> Supervisor<'a> {
         let report = transfer.report(why);
         match why {
             Why::Lost(_) => self.persist.drop(id),
-            _ => self.persist.part_with(transfer.machine.into_record(), transfer.obeyed),
+            _ => {
+                let mut record = transfer.machine.into_record();
+                self.clean_up_after(&mut record, &transfer.way);
+                self.persist.part_with(record, transfer.obeyed);
+            }
         }
         self.tell_end(report);
     }
@@ -404,6 +419,7 @@ impl<'a> Supervisor<'a> {
         let hosts = (self.hosts.snapshot(now), &self.heard_of);
         let flush = Flush { live: &live, keep, hosts, rng: &mut *self.rng };
         let met = self.persist.flush(flush, &self.clock)?;
+        self.uploads.stored();
         self.meet(met);
         Ok(())
     }

@@ -9,16 +9,18 @@ use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::{Company, End, Freshness, MAX_CHANGES, Outcome};
 use crate::core::machine::Machine;
-use crate::core::pers_xfer::record::{Finished, Record, Standing, Status, XferId};
+use crate::core::pers_xfer::record::{Direction, Finished, Record, Standing, Status, XferId};
 use crate::core::pers_xfer::{PersFileXfer, Urgency, View};
 use crate::core::range::Length;
 use crate::core::time::{Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::{Context, HostSign, Scope, judge};
 use crate::engine::claims::Loss;
+use crate::engine::ended::held_of;
 use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, SyncMode, WaitReason};
+use crate::io::driver::upload::Known;
 use crate::io::driver::{FanPlan, Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
 
@@ -53,6 +55,8 @@ pub(super) struct Transfer {
     pub(super) said: Option<WaitReason>,
     /// Bytes held, as the latest session told.
     pub(super) held: Length,
+    /// Of an upload: the file, as a session of this run knew it.
+    pub(super) known_source: Option<Known>,
 }
 
 /// A running session.
@@ -86,7 +90,7 @@ pub(super) enum Answered {
 
 impl Transfer {
     pub(super) fn new(machine: PersFileXfer, way: Arc<Way>, clobber: Clobber) -> Self {
-        let held = machine.record().dossier.part.in_all();
+        let held = held_of(machine.record());
         Self {
             machine,
             way,
@@ -103,6 +107,7 @@ impl Transfer {
             timer: None,
             said: None,
             held,
+            known_source: None,
         }
     }
 
@@ -129,7 +134,9 @@ impl Transfer {
     /// What the machine is told of a session's end. Where the server still has the finished file, everything known of that
     /// file comes back.
     pub(super) fn settle(&mut self, outcome: Outcome, finished: Option<Finished>) -> (Outcome, Option<Finished>) {
-        self.held = outcome.dossier.part.in_all();
+        if self.record().direction == Direction::Download {
+            self.held = outcome.dossier.part.in_all();
+        }
         match (&outcome.end, &self.revalidate) {
             (End::Unchanged, Some(draft)) => {
                 self.asked = Asked::Unchanged;
@@ -162,6 +169,9 @@ impl Transfer {
 
     /// How soon a change of its record must be stored: a small file that may be here within its first second waits.
     pub(super) fn how_soon(&self, urgency: Urgency) -> Urgency {
+        if self.record().direction == Direction::Upload {
+            return urgency;
+        }
         let small = self.record().nbytes.is_some_and(|n| n <= SMALL);
         let calm = self.record().num_retries == 0;
         if small && calm { Urgency::Later } else { urgency }

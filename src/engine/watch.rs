@@ -139,8 +139,9 @@ impl Supervisor<'_> {
     /// A person wants it tried: hosts that back off are probed now, unless they asked to wait.
     fn ask_hosts_at_once(&mut self, id: XferId) {
         let Some(transfer) = self.transfers.get(&id) else { return };
-        let hosts: Vec<_> = transfer.record().mirrors.iter().map(|m| m.url.origin()).collect();
-        hosts.iter().for_each(|host| self.hosts.try_now(&key_of(host)));
+        let record = transfer.record();
+        let hosts: Vec<_> = record.mirrors.iter().map(|m| key_of(&m.url.origin(), record.direction)).collect();
+        hosts.iter().for_each(|host| self.hosts.try_now(host));
     }
 
     fn notice_forgotten(&mut self) {

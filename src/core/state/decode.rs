@@ -80,9 +80,10 @@ fn mirrors(element: &Element<'_>, direction: Direction) -> Vec<MirrorRecord> {
     urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(MirrorRecord::new).collect()
 }
 
-/// The hosts of a download's mirrors.
-pub(super) fn download_hosts(element: &Element<'_>) -> Vec<Origin> {
-    let urls = element.elements().filter(|e| url_direction(e) == Some(Direction::Download));
+/// The hosts of a transfer's mirrors.
+pub(super) fn hosts(element: &Element<'_>) -> Vec<Origin> {
+    let way = direction(element);
+    let urls = element.elements().filter(|e| url_direction(e) == Some(way));
     urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(|url| url.origin()).collect()
 }
 

@@ -209,10 +209,10 @@ impl Document {
         })
     }
 
-    /// The hosts that a download can come from, in the order of its URLs.
+    /// The hosts that a transfer is about, in the order of its URLs.
     pub fn hosts_of(&self, id: XferId) -> Vec<Origin> {
         let raw = self.index.slot(id).and_then(|slot| self.raw(slot));
-        raw.map(|raw| decode::download_hosts(&element(raw))).unwrap_or_default()
+        raw.map(|raw| decode::hosts(&element(raw))).unwrap_or_default()
     }
 
     /// The process that runs a transfer, if that is alive.

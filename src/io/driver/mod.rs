@@ -8,6 +8,7 @@ mod finish;
 mod receive;
 mod session;
 mod trace;
+pub mod upload;
 mod vouched;
 
 use std::path::PathBuf;
