@@ -7,5 +7,6 @@ mod named;
 mod passes;
 mod people;
 mod sessions;
+mod uploads;
 mod window;
 mod wishes;
