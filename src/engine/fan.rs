@@ -7,6 +7,7 @@ use crate::core::mirrors::{Known, rank};
 use crate::core::pers_xfer::options::Options;
 use crate::core::pers_xfer::record::{Direction, Evidence, MirrorRecord, Record, XferId};
 use crate::core::range::Length;
+use crate::core::segments::Cuts;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::Rounds;
@@ -48,7 +49,8 @@ impl Supervisor<'_> {
         let own = seats.iter().position(|(i, _)| *i == mirror)?;
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
         let (connections, per_origin) = how_many(&options, &seats);
-        Some((FanPlan { connections, per_origin, least, seats, own }, guests))
+        let cuts = if self.settings.rounds == Rounds::Once { Cuts::Final } else { Cuts::Mended };
+        Some((FanPlan { connections, per_origin, least, cuts, seats, own }, guests))
     }
 
     /// The seats at hosts that have room, and which other hosts these are.

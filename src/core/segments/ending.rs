@@ -5,7 +5,7 @@ use crate::core::machine::Cx;
 use crate::core::range::Length;
 use crate::core::segments::link::{Example, Link, Phase};
 use crate::core::segments::roster::Yield;
-use crate::core::segments::{Action, Ending, LinkId, Reach, Segments};
+use crate::core::segments::{Action, Cuts, Ending, LinkId, Reach, Segments};
 use crate::core::time::Mono;
 
 /// A link that ends with less than this before its time makes the next one wait longer.
@@ -64,6 +64,10 @@ impl Segments {
         self.note(link, ending, cx);
         match (ending, link.reach) {
             (Ending::Served, Reach::Ranged) if link.rest() == 0.0 || link.gained >= MEAGRE => Some(link.seat),
+            (Ending::Cut, _) if self.rules.cuts == Cuts::Final => {
+                self.roster.drop_out(link.seat);
+                None
+            }
             (Ending::Served | Ending::Cut, _) => {
                 self.broken_off(link, cx);
                 None

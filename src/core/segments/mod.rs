@@ -60,6 +60,18 @@ pub struct Rules {
     pub per_origin: usize,
     /// No range is split into parts smaller than this. A small gap is fetched all the same.
     pub least: Length,
+    /// What follows on a link that broke off.
+    pub cuts: Cuts,
+}
+
+/// What follows on a link that broke off before its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cuts {
+    /// Another one to the same mirror, after a breath.
+    #[default]
+    Mended,
+    /// None: with one session a mirror (`--once`), a cut is the end of what that mirror does.
+    Final,
 }
 
 /// What an answer can do.

@@ -23,6 +23,7 @@ use crate::core::file_xfer::{Company, End, Freshness, NamedBy, Outcome, Place, T
 pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
+use crate::core::segments::Cuts;
 use crate::core::time::Mono;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::clock::Clock;
@@ -72,6 +73,8 @@ pub struct FanPlan {
     pub per_origin: usize,
     /// Nothing is split into parts smaller than this.
     pub least: Length,
+    /// What follows on a connection that broke off.
+    pub cuts: Cuts,
     /// The mirrors that may be asked; the session's own among them.
     pub seats: Vec<FanSeat>,
     /// Which of the seats is the session's own.

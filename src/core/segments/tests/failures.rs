@@ -248,3 +248,15 @@ fn the_rate_of_a_connection_is_learned() {
     let rate = bench.planner.learned().next().and_then(|learned| learned.rate);
     assert_eq!(rate, Some(1_000_000), "known as soon as it is whole");
 }
+
+#[test]
+fn where_cuts_are_final_a_mirror_that_broke_off_gets_no_new_link_and_its_others_go_on() {
+    let final_cuts = Rules { cuts: Cuts::Final, ..rules(2, 2, 1_000) };
+    let mut bench = Bench::new(400_000, vec![seat(0, 0)], final_cuts);
+    bench.adopt(0, 0, 400_000, Reach::Ranged);
+    bench.bytes(0, 50_000);
+    assert!(bench.end(0, Ending::Cut).iter().all(|action| !matches!(action, Action::Open { .. })));
+    bench.bytes(1, 50_000);
+    assert_eq!(bench.end(1, Ending::Cut), [Action::Over]);
+    assert_eq!(bench.planner.wake_at(), None);
+}

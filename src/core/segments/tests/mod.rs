@@ -32,5 +32,5 @@ fn seat(mirror: usize, origin: usize) -> Seat {
 }
 
 const fn rules(connections: usize, per_origin: usize, least: u64) -> Rules {
-    Rules { connections, per_origin, least: Length(least) }
+    Rules { connections, per_origin, least: Length(least), cuts: Cuts::Mended }
 }

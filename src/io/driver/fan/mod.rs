@@ -123,7 +123,8 @@ impl<'a> Fan<'a> {
         links::leave_out_strangers(session);
         let (seats, own) = links::seats(session, &split.origin);
         let plan = &session.orders.fan;
-        let rules = Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least };
+        let rules =
+            Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least, cuts: plan.cuts };
         let mut fan = Self {
             planner: Segments::new(split.total, held.clone(), seats, rules),
             lines: BTreeMap::new(),
