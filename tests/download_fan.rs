@@ -180,3 +180,30 @@ fn a_shorter_file_from_another_mirror_does_not_trip_over_segments_beyond_its_end
         }
     }
 }
+
+/// Zeros tell nothing of a file: other connections wait for a block that does, and must not wait for ever where the
+/// first one breaks off before.
+#[test]
+fn a_file_that_begins_with_zeros_is_fetched_although_every_connection_breaks_off() {
+    for validators in [true, false] {
+        let w = World::new();
+        let mut bytes = vec![0; 3 * MB];
+        bytes.extend_from_slice(&noise(1620, 2 * MB));
+        let data = Arc::new(bytes);
+        let served = if validators { Served::new(&data) } else { Served::new(&data).no_etag() };
+        let rig = Rig::start(move |a: &Asked| served.reply(a).cut(MB, End::Close));
+        four(&w, &rig).run().exits(0);
+        w.holds(&data);
+    }
+}
+
+#[test]
+fn with_one_session_a_mirror_it_ends_there_and_nothing_hangs() {
+    let (w, data) = (World::new(), Arc::new(vec![0; 24 * MB]));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a: &Asked| served.reply(a).cut(MB, End::Close));
+    four(&w, &rig).arg("--once").run().exits(4);
+    let asked = rig.count();
+    // Each brings 1 MB of 24: mended cuts would need 24 at least.
+    assert!(asked < 16, "{asked} requests, each cut, of one session over four connections");
+}

@@ -115,8 +115,12 @@ impl Fan<'_> {
         let any_will_do = vouched || self.digest() == LastWord::Digest;
         let Some(store) = &mut self.session.store else { return Ok(None) };
         let held = store.held(Place::Part).as_end();
-        if held < self.proofless.as_end() + OVERLAP {
+        if held < OVERLAP.as_end() {
             return Ok(None);
+        }
+        let tail = ByteRange::new(held.back(OVERLAP), held);
+        if held < self.proofless.as_end() + OVERLAP {
+            return Ok(any_will_do.then_some(tail));
         }
         let drawn = Offset(rand::RngExt::random_range(&mut self.rng, OVERLAP.0..=held.0));
         let block = store.nearest_informative(Place::Part, drawn, OVERLAP)?;
@@ -127,7 +131,7 @@ impl Fan<'_> {
         if block.is_none() {
             self.proofless = held.as_length() + PROOFLESS_STEP;
         }
-        Ok(block.or_else(|| any_will_do.then(|| ByteRange::new(held.back(OVERLAP), held))))
+        Ok(block.or_else(|| any_will_do.then_some(tail)))
     }
 
     /// Who has sent a wrong piece is asked past all caches.

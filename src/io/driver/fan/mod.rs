@@ -183,7 +183,12 @@ impl<'a> Fan<'a> {
     fn beat(&mut self) -> Result<(), LocalFault> {
         let now = self.session.hands.clock.now().mono;
         self.tick(now)?;
-        self.plan(Event::Wake)
+        self.plan(Event::Wake)?;
+        if self.lines.is_empty() && !self.unproven.is_empty() && self.end.is_none() {
+            // All wait for a block that proves something, and nothing comes any more that could bring one.
+            self.act(Action::Over)?;
+        }
+        Ok(())
     }
 
     /// Tells the planner what happened, and does what it wants. What comes of that waits until all of it is done: the
