@@ -1,5 +1,6 @@
 //! What the tests of the face are made of: reports, notices and records of one invented download.
 
+use crate::core::digest::Algorithm;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::record::{
@@ -45,6 +46,7 @@ pub(crate) fn local() -> Ending {
 pub(crate) fn report(ending: Ending) -> Report {
     Report {
         id: id(1),
+        direction: Direction::Download,
         name: "out.bin".into(),
         url: url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret"),
         path: Some("/data/out.bin".into()),
@@ -52,19 +54,36 @@ pub(crate) fn report(ending: Ending) -> Report {
         held: Length(1 << 20),
         received: Length(1 << 19),
         server_digest: None,
+        finished: None,
         ending,
     }
 }
 
+/// The same of an upload, vouched for by the server's own digest.
+pub(crate) fn upload_report(ending: Ending) -> Report {
+    let finished = matches!(ending, Ending::Complete { .. } | Ending::Unchanged { .. }).then(|| at(-86_400).wall);
+    Report { direction: Direction::Upload, server_digest: Some(Algorithm::Sha256), finished, ..report(ending) }
+}
+
 pub(crate) fn accepted(n: u64) -> Notice {
     let path = Some(format!("/data/f{n}.bin").into());
-    Notice::Accepted { id: id(n), name: format!("f{n}.bin"), path, held: Length(1 << 20), total: Some(Length(3 << 20)) }
+    let (direction, held, total) = (Direction::Download, Length(1 << 20), Some(Length(3 << 20)));
+    Notice::Accepted { id: id(n), direction, name: format!("f{n}.bin"), path, held, total }
 }
 
 /// A transfer that is taken up again and runs.
 pub(crate) fn story() -> Vec<Notice> {
     let url = url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret");
     vec![accepted(1), Notice::Session { id: id(1), number: 2, url, mirror: (1, 2), held: Length(1 << 20) }]
+}
+
+/// The same of an upload.
+pub(crate) fn upload_story() -> Vec<Notice> {
+    let mut story = story();
+    if let Some(Notice::Accepted { direction, .. }) = story.first_mut() {
+        *direction = Direction::Upload;
+    }
+    story
 }
 
 pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {

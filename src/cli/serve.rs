@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::args::{Global, Run};
-use crate::cli::download::Show;
+use crate::cli::transfer::Show;
 use crate::cli::exit::{self, Exit, Signal};
 use crate::cli::foreign;
 use crate::cli::resume::Resume;

@@ -1,7 +1,7 @@
 //! How a transfer ended, as far as this run goes.
 
 use crate::core::failure::LocalFault;
-use crate::core::pers_xfer::record::{Evidence, Record, Status};
+use crate::core::pers_xfer::record::{Direction, Evidence, Record, Status};
 use crate::core::range::Length;
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
@@ -57,15 +57,25 @@ fn not_found_out(why: &str) -> String {
 pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
     Some(Report {
         id: record.id,
+        direction: record.direction,
         name: record.name.clone(),
         url: first_url(record)?.clone(),
         path: record.path.clone(),
         total: record.nbytes,
-        held: record.dossier.part.in_all(),
+        held: held(record),
         received: Length::ZERO,
         server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
+        finished: record.finished.as_ref().map(|f| f.at),
         ending,
     })
+}
+
+/// Bytes that are held: here, or of an upload at the server.
+pub(super) fn held(record: &Record) -> Length {
+    match record.direction {
+        Direction::Download => record.dossier.part.in_all(),
+        Direction::Upload => record.held(),
+    }
 }
 
 /// How a record stands.

@@ -11,6 +11,7 @@ use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency, 
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
+use crate::engine::ended::held;
 use crate::engine::hosts::key_of;
 use crate::engine::slots::Queue;
 use crate::engine::supervisor::{Mail, Supervisor};
@@ -25,9 +26,10 @@ use crate::io::part::Clobber;
 pub(super) fn accepted(record: &Record) -> Notice {
     Notice::Accepted {
         id: record.id,
+        direction: record.direction,
         name: record.name.clone(),
         path: record.path.clone(),
-        held: record.dossier.part.in_all(),
+        held: held(record),
         total: record.nbytes,
     }
 }
@@ -241,7 +243,7 @@ impl Supervisor<'_> {
         let Some(transfer) = self.transfers.get(&id) else { return };
         let record = transfer.record();
         let Some(url) = transfer.url(mirror).cloned() else { return };
-        let (number, held) = (record.sessions, record.dossier.part.in_all());
+        let (number, held) = (record.sessions, held(record));
         let mirror = (mirror + 1, record.mirrors.len());
         (self.notices)(Notice::Session { id, number, url, mirror, held });
     }

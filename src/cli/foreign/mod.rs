@@ -11,7 +11,8 @@ pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, creat
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
-    parse_metalink, parse_rate, parse_size, plain_error, policy, printable, read_metalink, strongest,
+    parse_metalink, parse_rate, parse_size, plain_error, policy, printable, protocol, protocol_words, read_metalink,
+    strongest, verify, verify_words,
 };
 
 pub(crate) use crate::core::metalink::MetaFile;
