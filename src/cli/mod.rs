@@ -18,6 +18,7 @@ mod foreign;
 mod hooks;
 mod input_file;
 mod jobs;
+mod leftovers;
 mod log;
 mod man;
 mod metalink;

@@ -1,16 +1,19 @@
 //! What the tests of the face are made of: reports, notices and records of one invented download.
 
+use std::sync::Arc;
+
 use crate::core::digest::Algorithm;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::record::{
     Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
 };
-use crate::core::range::Length;
+use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Epoch, Mono, Now};
+use crate::core::upload::{Handle, Protocol, Source, Stamp, UploadOptions, UploadSession};
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
-use crate::engine::{Ending, Notice, Report};
+use crate::engine::{Ending, Notice, Options, Report};
 
 pub(crate) const START: i64 = 1_767_225_600;
 
@@ -148,4 +151,23 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         owner: None,
         wishes: vec![],
     }
+}
+
+/// An upload of `/data/NAME` to two servers, of which the first has 1 MiB by tus.
+pub(crate) fn upload_record(n: u64, name: &str, status: Status) -> Record {
+    let mut record = Record { direction: Direction::Upload, ..record(n, name, status) };
+    let server = record.mirrors[0].url.clone();
+    let stamp = Stamp { size: Length(3 << 20), mtime_ns: 7 };
+    let mut session =
+        UploadSession::new(Protocol::Tus, server.clone(), Source { stamp, digest: None }, at(-3_600).wall);
+    session.handle = Some(Handle::Url(url("http://a.example/files/s3cret-handle")));
+    session.confirmed = Offset(1 << 20);
+    session.expires = Some(at(3_600).wall);
+    session.pace.segment = Some(Length(8 << 20));
+    record.uploads = vec![session];
+    let upload = UploadOptions { protocols: vec![(server, Protocol::Tus)], ..UploadOptions::default() };
+    record.options = Arc::new(Options { upload, ..Options::default() });
+    // What is recorded of it as a download would be says nothing.
+    record.confirmed = Length(9);
+    record
 }

@@ -160,7 +160,9 @@ fn servers(asked: &Upload, name: &[u8]) -> Result<Vec<Server>, Trouble> {
             Some(other) if other.protocol == server.protocol => {}
             Some(other) => {
                 let (url, one, two) = (&other.url, other.protocol.word(), server.protocol.word());
-                return Err(Trouble::Usage(format!("{url} is given twice, by {one} and by {two}; leave one of them out")));
+                return Err(Trouble::Usage(format!(
+                    "{url} is given twice, by {one} and by {two}; leave one of them out"
+                )));
             }
         }
     }

@@ -7,7 +7,7 @@ mod book;
 mod net;
 mod texts;
 
-pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, create_folder, orphans};
+pub(crate) use book::{Book, BookError, Contents, Left, SourceNow, StateBook, Warning, create_folder, orphans};
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,

@@ -52,8 +52,7 @@ mod tests {
     fn said(ending: Ending) -> (Weight, String) {
         let server = samples::url("https://me:s3cret@b.example/in/out.bin?sig=s3cret");
         let seen = Seen { sessions: 3, server };
-        let (weight, text) =
-            line(&samples::upload_report(ending), &Digests::default(), Some(&seen), samples::at(0));
+        let (weight, text) = line(&samples::upload_report(ending), &Digests::default(), Some(&seen), samples::at(0));
         assert!(!text.contains("s3cret"), "{text}");
         (weight, text)
     }
@@ -69,7 +68,9 @@ mod tests {
         let (since, next) = (clock(samples::at(-86_400).wall), clock(samples::at(72).wall));
         assert_eq!(
             said(Ending::Unchanged { evidence: Evidence::Digest }).1,
-            format!("out.bin: sent already and not changed since, confirmed {since}, evidence: digest (server's sha-256)")
+            format!(
+                "out.bin: sent already and not changed since, confirmed {since}, evidence: digest (server's sha-256)"
+            )
         );
         assert_eq!(
             said(samples::stopped()).1,

@@ -7,6 +7,7 @@ mod json;
 mod list;
 pub(crate) mod pick;
 mod report;
+mod servers;
 mod show;
 mod watch;
 
