@@ -68,6 +68,7 @@ pub(crate) enum Command {
     /// Download files, run to the end: resumed, verified, retried for days
     Download(Box<Download>),
     /// Upload a file, run to the end: resumed from what the server confirms, verified, retried for days
+    #[command(mut_args(upload::in_its_words))]
     Upload(Box<Upload>),
     /// Enter transfers into the client-state file, to be run later
     Add(Add),

@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::args::{Download, Speed, Sync, Upload};
+use crate::cli::args::{Download, Speed, Sync, Upload, upload};
 use crate::cli::epilogue::{ADD_EXAMPLES, RUN_EXAMPLES};
 
 /// Transfers that a word is for.
@@ -31,6 +31,7 @@ pub(crate) enum Addable {
     /// Enter downloads; the options are those of `persxfer download`
     Download(Box<Download>),
     /// Enter an upload; the options are those of `persxfer upload`
+    #[command(mut_args(upload::in_its_words))]
     Upload(Box<Upload>),
 }
 

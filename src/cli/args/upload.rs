@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
+use clap::builder::{PossibleValuesParser, Resettable};
+use clap::{Arg, Args, ValueEnum};
 
 use crate::cli::args::{Around, Patience, Requests, Speed};
 use crate::cli::epilogue::UPLOAD_EXAMPLES;
@@ -76,6 +76,15 @@ pub(crate) struct Special {
     /// ietf: which text is spoken [default: 8]
     #[arg(long, value_name = "DRAFT", value_enum)]
     pub(crate) interop: Option<Draft>,
+}
+
+/// Options that both directions have go by the names that other programs have for this one.
+pub(super) fn in_its_words(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "limit_rate" => arg.visible_alias(Resettable::Reset).visible_alias("max-overall-upload-limit"),
+        "on_complete" | "on_failure" => arg.visible_alias(Resettable::Reset),
+        _ => arg,
+    }
 }
 
 /// A server holds more than the file has.

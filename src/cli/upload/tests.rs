@@ -88,6 +88,12 @@ fn every_option_arrives() {
 }
 
 #[test]
+fn the_limit_goes_by_the_name_that_other_programs_have_for_it() {
+    let plan = plan("--max-overall-upload-limit 1m out.zip http://h/x").expect("good");
+    assert_eq!(plan.settings.limit_rate, Some(1 << 20));
+}
+
+#[test]
 fn protocols_come_from_the_prefix_then_the_option_then_the_url() {
     let of = |url: &str, protocol| vec![(url.to_owned(), protocol)];
     assert_eq!(speaks("out.zip http://h/x"), of("http://h/x", "put"));
@@ -163,6 +169,8 @@ fn mistakes() {
         ("--sync none out.zip http://h/f", "--sync"),
         ("--delete-partial out.zip http://h/f", "--delete-partial"),
         ("-m http://h/g out.zip http://h/f", "-m"),
+        ("--max-overall-download-limit 1m out.zip http://h/f", "--max-overall-download-limit"),
+        ("--on-download-complete x out.zip http://h/f", "--on-download-complete"),
     ] {
         let (exit, error) = plan(words).expect_err(words);
         assert_eq!(exit, 2, "{words}: {error}");
