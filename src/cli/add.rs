@@ -1,4 +1,4 @@
-//! `add download`: downloads enter the state file and nothing else happens; `run` does the rest.
+//! `add`: transfers enter the state file and nothing else happens; `run` does the rest.
 
 use crate::cli::exit::{self, Exit};
 use crate::cli::foreign::{self, Added, printable};
@@ -6,6 +6,7 @@ use crate::cli::jobs;
 use crate::cli::settings::Plan;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
+use crate::core::pers_xfer::record::Direction;
 use crate::engine::{Job, Target};
 
 /// So many are told one by one.
@@ -18,7 +19,7 @@ pub(crate) fn run(plan: &Plan, say: &dyn Fn(&str), news: &dyn Fn(&str)) -> Resul
     for (job, added) in plan.jobs.iter().zip(&added) {
         match added {
             Added::Refused(fault) => say(&format!("{}: {}", place(job), printable(&fault.to_string()))),
-            told if plan.jobs.len() <= TOLD => news(&format!("{}: {}", place(job), line(told))),
+            told if plan.jobs.len() <= TOLD => news(&format!("{}: {}", place(job), line(told, job.target.direction()))),
             _ => {}
         }
     }
@@ -29,11 +30,15 @@ pub(crate) fn run(plan: &Plan, say: &dyn Fn(&str), news: &dyn Fn(&str)) -> Resul
     Ok(exit::worst(added.iter().map(status)))
 }
 
-fn line(added: &Added) -> String {
+fn line(added: &Added, direction: Direction) -> String {
+    let (does, whole) = match direction {
+        Direction::Download => ("downloads it", "here already"),
+        Direction::Upload => ("uploads it", "sent already, and not changed since"),
+    };
     match added {
-        Added::New(id) => format!("added ({id}); `persxfer run` downloads it"),
+        Added::New(id) => format!("added ({id}); `persxfer run` {does}"),
         Added::Updated(id) => format!("is there already ({id}), and now as said"),
-        Added::Complete(evidence) => format!("here already, evidence: {}", evidence.word()),
+        Added::Complete(evidence) => format!("{whole}, evidence: {}", evidence.word()),
         Added::Refused(fault) => fault.to_string(),
     }
 }

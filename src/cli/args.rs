@@ -4,6 +4,7 @@
 //! (`persxfer man`) and the shell completions.
 
 mod later;
+mod upload;
 
 use std::path::PathBuf;
 
@@ -12,8 +13,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
 
 pub(crate) use later::{Add, Addable, Chosen, Run};
+pub(crate) use upload::{Draft, Surplus, Upload};
 
-/// Persistent file transfer: downloads that outlive their servers, their network and their machine.
+/// Persistent file transfer: downloads and uploads that outlive their servers, their network and their machine.
 #[derive(Debug, Parser)]
 #[command(name = "persxfer", version, propagate_version = true, arg_required_else_help = true, max_term_width = 100)]
 #[command(disable_help_subcommand = true, after_help = EXIT_STATUS)]
@@ -65,7 +67,10 @@ pub(crate) enum Progress {
 pub(crate) enum Command {
     /// Download files, run to the end: resumed, verified, retried for days
     Download(Box<Download>),
-    /// Enter downloads into the client-state file, to be run later
+    /// Upload a file, run to the end: resumed from what the server confirms, verified, retried for days
+    #[command(mut_args(upload::in_its_words))]
+    Upload(Box<Upload>),
+    /// Enter transfers into the client-state file, to be run later
     Add(Add),
     /// Run whatever the client-state file holds, until done
     Run(Run),
@@ -119,6 +124,9 @@ pub(crate) struct Download {
     /// How much at once.
     #[command(flatten)]
     pub(crate) speed: Speed,
+    /// What is flushed to disk
+    #[arg(long, help_heading = "Speed", value_name = "HOW", value_enum, default_value_t = Sync::Full)]
+    pub(crate) sync: Sync,
     /// Connections for one file, over all its mirrors; at most 16 to one host [default: one to each host, over at most
     /// 4 mirrors]
     #[arg(short = 'x', long, help_heading = "Speed", value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -126,9 +134,15 @@ pub(crate) struct Download {
     /// What requests carry, and how they travel.
     #[command(flatten)]
     pub(crate) requests: Requests,
+    /// Refuse files larger than this, such as 700m or 4g
+    #[arg(long, help_heading = "Requests", value_name = "SIZE")]
+    pub(crate) max_filesize: Option<String>,
     /// How long, and how often.
     #[command(flatten)]
     pub(crate) patience: Patience,
+    /// Delete the part file at once where a download fails for good
+    #[arg(long, help_heading = "Patience")]
+    pub(crate) delete_partial: bool,
     /// What happens around it.
     #[command(flatten)]
     pub(crate) around: Around,
@@ -222,9 +236,6 @@ pub(crate) struct Speed {
     /// Bytes per second, all transfers together, such as 500k or 2.5m; 0 for no limit
     #[arg(long, value_name = "RATE", visible_alias = "max-overall-download-limit")]
     pub(crate) limit_rate: Option<String>,
-    /// What is flushed to disk
-    #[arg(long, value_name = "HOW", value_enum, default_value_t = Sync::Full)]
-    pub(crate) sync: Sync,
 }
 
 /// What is flushed to disk.
@@ -282,9 +293,6 @@ pub(crate) struct Requests {
     /// Send credentials and cookies to other origins too, where a redirect leads there
     #[arg(long)]
     pub(crate) location_trusted: bool,
-    /// Refuse files larger than this, such as 700m or 4g
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) max_filesize: Option<String>,
 }
 
 /// How long, and how often.
@@ -318,15 +326,12 @@ pub(crate) struct Patience {
     /// How long the first byte of an answer may take
     #[arg(long, value_name = "TIME", default_value = "300s")]
     pub(crate) first_byte_timeout: String,
-    /// How long fewer than 10 bytes per second may arrive
+    /// How long fewer than 10 bytes per second may move
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) stall_timeout: String,
-    /// One session a mirror, then stop with the state saved and exit status 4
+    /// One session a mirror or server, then stop with the state saved and exit status 4
     #[arg(long)]
     pub(crate) once: bool,
-    /// Delete the part file at once where a download fails for good
-    #[arg(long)]
-    pub(crate) delete_partial: bool,
 }
 
 /// What the give-up window counts from.
@@ -338,20 +343,20 @@ pub(crate) enum GiveUpFrom {
     FirstRequest,
 }
 
-/// What happens around a download.
+/// What happens around a transfer.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Around it")]
 pub(crate) struct Around {
-    /// Run CMD after each download that is complete: words, no shell; {path} and {name} are filled in
+    /// Run CMD after each transfer that is complete: words, no shell; {path} and {name} are filled in
     #[arg(long, value_name = "CMD", visible_alias = "on-download-complete")]
     pub(crate) on_complete: Option<String>,
-    /// Run CMD after each download that failed for good, or for trouble on this machine
+    /// Run CMD after each transfer that failed for good, or for trouble on this machine
     #[arg(long, value_name = "CMD", visible_alias = "on-download-error")]
     pub(crate) on_failure: Option<String>,
     /// Print what would be done, and do nothing; no network is used
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Accepted: downloads are always continued
+    /// Accepted: transfers are always continued
     #[arg(short = 'c', long = "continue", hide = true)]
     pub(crate) resume: bool,
     /// Accepted as `-C -`
@@ -389,7 +394,8 @@ pub(crate) enum StateCommand {
         #[arg(long, conflicts_with = "json")]
         watch: bool,
     },
-    /// Tell the whole story of a transfer: why it waits, which mirror said what, which segments are held, on what evidence
+    /// Tell the whole story of a transfer: why it waits, which mirror or server said what, what is held or confirmed, on what
+    /// evidence
     #[command(
         after_help = "Examples:\n  persxfer state show debian.iso\n  persxfer state show --json 00f3a9c2d4e5b617"
     )]
@@ -403,8 +409,9 @@ pub(crate) enum StateCommand {
     },
     /// Check the state file and the part files; exit status 3 where something is damaged
     ///
-    /// Part files are read whole, as far as their blocks have sums, and compared with what was written. Each thing found
-    /// comes with what to do about it. Nothing is changed without --repair.
+    /// Part files are read whole, as far as their blocks have sums, and compared with what was written; the files of uploads
+    /// are looked at, and never touched. Each thing found comes with what to do about it. Nothing is changed without
+    /// --repair.
     #[command(
         after_help = "Examples:\n  persxfer state check\n  persxfer state check --repair\n  persxfer state check --state-file /mnt/backup/client_state.xml"
     )]
@@ -422,7 +429,7 @@ pub(crate) enum StateCommand {
     /// Print everything but secrets, one JSON object a line
     #[command(after_help = "Example:\n  persxfer state export | jq 'select(.status == \"failed\")'")]
     Export,
-    /// Drop transfers and their part files; finished files stay
+    /// Drop transfers and their part files; finished files stay, and so do those that were to be uploaded
     #[command(after_help = "Example:\n  persxfer state forget debian.iso")]
     Forget {
         /// Names, paths or ids

@@ -122,7 +122,7 @@ fn show(bar: &ProgressBar, row: &Row, layout: Layout, now: Now) {
         (Phase::Running | Phase::Verifying, Some(total)) => {
             bar.set_style(style(layout.with_bar));
             bar.set_length(total.0);
-            bar.set_position(row.held.0);
+            bar.set_position(row.reached().0);
         }
         _ => bar.set_style(style(WORDS)),
     }

@@ -2,18 +2,18 @@
 //!
 //! Nothing here reads a clock or draws: `now` comes in, text goes out, so that what people see is tested as text.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
+
+use std::path::Path;
 
 use crate::cli::foreign::{human_delay, human_size, printable};
+use crate::cli::rate::Rate;
 use crate::cli::report::label;
-use crate::core::pers_xfer::record::XferId;
+use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::engine::{Ending, Notice, Report, WaitReason};
-
-/// A rate is what came over so many of the last seconds.
-const RATE_WINDOW: Delay = Delay::from_secs(8);
 
 /// All transfers of a run.
 #[derive(Debug, Default)]
@@ -32,8 +32,11 @@ pub(crate) struct Row {
     /// What it is called, printable.
     pub(crate) name: String,
     record_name: String,
-    /// Bytes held.
+    direction: Direction,
+    /// Bytes held; of an upload, those that the server confirmed.
     pub(crate) held: Length,
+    /// Of an upload: how far it has been handed to the network.
+    sent: Length,
     /// Size, where known.
     pub(crate) total: Option<Length>,
     /// What it does.
@@ -69,9 +72,9 @@ impl Board {
     /// Takes a notice in; answers the place of the transfer that it is about, where that has not ended.
     pub(crate) fn apply(&mut self, notice: &Notice, now: Now) -> Option<&Row> {
         match notice {
-            Notice::Accepted { id, name, path, held, total } => {
-                let called = label(name, path.as_deref());
-                return Some(self.accept(*id, name, called, (*held, *total)));
+            Notice::Accepted { id, direction, name, path, held, total } => {
+                let row = Row::new(*direction, name, path.as_deref(), (*held, *total));
+                return Some(self.accept(*id, row));
             }
             Notice::Ended(report) => self.end(report),
             _ => {}
@@ -109,21 +112,10 @@ impl Board {
         self.rows.len()
     }
 
-    fn accept(&mut self, id: XferId, name: &str, called: String, (held, total): (Length, Option<Length>)) -> &Row {
+    fn accept(&mut self, id: XferId, row: Row) -> &Row {
         let place = self.accepted;
         self.accepted += 1;
         self.places.insert(id, place);
-        let row = Row {
-            name: called,
-            record_name: name.to_owned(),
-            held,
-            total,
-            phase: Phase::Queued,
-            mirrors: 0,
-            session: 0,
-            host: String::new(),
-            rate: Rate::default(),
-        };
         self.rows.entry(place).insert_entry(row).into_mut()
     }
 
@@ -147,6 +139,7 @@ fn subject(notice: &Notice) -> Option<XferId> {
         | Notice::Session { id, .. }
         | Notice::Learned { id, .. }
         | Notice::Progress { id, .. }
+        | Notice::Sending { id, .. }
         | Notice::Verifying { id }
         | Notice::Failed { id, .. }
         | Notice::Waiting { id, .. } => Some(*id),
@@ -154,11 +147,28 @@ fn subject(notice: &Notice) -> Option<XferId> {
 }
 
 impl Row {
+    fn new(direction: Direction, name: &str, path: Option<&Path>, (held, total): (Length, Option<Length>)) -> Self {
+        Self {
+            name: label(name, path),
+            record_name: name.to_owned(),
+            direction,
+            held,
+            sent: held,
+            total,
+            phase: Phase::Queued,
+            mirrors: 0,
+            session: 0,
+            host: String::new(),
+            rate: Rate::default(),
+        }
+    }
+
     fn apply(&mut self, notice: &Notice, now: Now) {
         match notice {
             Notice::Session { number, url, held, mirror, .. } => {
                 self.mirrors = mirror.1;
-                (self.session, self.host, self.held) = (*number, host(&url.origin()), *held);
+                (self.session, self.host) = (*number, host(&url.origin()));
+                (self.held, self.sent) = (*held, *held);
                 self.phase = Phase::Running;
                 self.rate.restart(now.mono, *held);
             }
@@ -170,12 +180,17 @@ impl Row {
             }
             Notice::Progress { held, .. } => {
                 self.held = *held;
-                self.rate.note(now.mono, *held);
+                self.rate.note(now.mono, self.reached());
+            }
+            Notice::Sending { at, .. } => {
+                self.sent = *at;
+                self.rate.note(now.mono, self.reached());
             }
             Notice::Verifying { .. } => self.phase = Phase::Verifying,
             Notice::Waiting { delay, reason, .. } => {
                 self.phase =
                     Phase::Waiting { until: delay.map(|d| now.mono + d), retries: retries(reason), why: why(reason) };
+                self.sent = self.held;
                 self.rate = Rate::default();
             }
             _ => {}
@@ -186,11 +201,23 @@ impl Row {
     pub(crate) fn doing(&self, now: Now) -> String {
         match &self.phase {
             Phase::Queued => "queued".into(),
+            Phase::Verifying if self.direction == Direction::Upload => "checking what the server stored".into(),
             Phase::Verifying => format!("checking {}", human_size(self.held.0)),
             Phase::Waiting { why, .. } => {
                 self.next_try(now).map_or_else(|| why.clone(), |next| format!("{next}: {why}"))
             }
-            Phase::Running => format!("{}, from {}, session {}", self.moving(now, percent), self.host, self.session),
+            Phase::Running => {
+                let way = if self.direction == Direction::Upload { "to" } else { "from" };
+                format!("{}, {way} {}, session {}", self.moving(now, percent), self.host, self.session)
+            }
+        }
+    }
+
+    /// How far the bytes have come that move: of an upload, what is on its way counts too.
+    pub(crate) fn reached(&self) -> Length {
+        match self.direction {
+            Direction::Download => self.held,
+            Direction::Upload => self.sent.max(self.held),
         }
     }
 
@@ -218,17 +245,20 @@ impl Row {
         }
     }
 
-    /// Bytes, rate and time left; `share` says the part that is held.
+    /// Bytes, rate and time left; `share` says the part that is held, or on its way. Of an upload, what went out is not yet
+    /// there: how much the server confirmed is told beside it.
     fn moving(&self, now: Now, share: fn(Length, Length) -> String) -> String {
         let rate = self.rate.per_second(now.mono);
+        let reached = self.reached();
         let mut text = match self.total {
-            Some(total) => {
-                format!("{} of {}{}", human_size(self.held.0), human_size(total.0), share(self.held, total))
-            }
-            None => human_size(self.held.0),
+            Some(total) => format!("{} of {}{}", human_size(reached.0), human_size(total.0), share(reached, total)),
+            None => human_size(reached.0),
         };
+        if self.direction == Direction::Upload {
+            text = format!("sending {text}, {} confirmed", human_size(self.held.0));
+        }
         text += &format!(", {}/s", human_size(rate));
-        let left = self.total.map_or(0, |total| total.saturating_sub(self.held).0);
+        let left = self.total.map_or(0, |total| total.saturating_sub(reached).0);
         if rate > 0 && left > 0 {
             text += &format!(", {} left", human_delay(Delay::from_secs(left.div_ceil(rate))));
         }
@@ -275,35 +305,6 @@ pub(crate) fn host_of(url: &MirrorUrl) -> String {
     host(&url.origin())
 }
 
-/// Bytes per second over the last seconds of a session.
-#[derive(Debug, Default)]
-struct Rate {
-    samples: VecDeque<(Mono, u64)>,
-}
-
-impl Rate {
-    fn restart(&mut self, now: Mono, held: Length) {
-        self.samples = VecDeque::from([(now, held.0)]);
-    }
-
-    fn note(&mut self, now: Mono, held: Length) {
-        if self.samples.back().is_some_and(|(_, last)| *last > held.0) {
-            self.samples.clear();
-        }
-        self.samples.push_back((now, held.0));
-        while self.samples.len() > 2 && now.since(self.samples[1].0) > RATE_WINDOW {
-            self.samples.pop_front();
-        }
-    }
-
-    fn per_second(&self, now: Mono) -> u64 {
-        let (Some((from, first)), Some((_, last))) = (self.samples.front(), self.samples.back()) else { return 0 };
-        let micros = u128::from(now.since(*from).as_micros());
-        let bytes = u128::from(last.saturating_sub(*first));
-        (bytes * 1_000_000).checked_div(micros).and_then(|rate| u64::try_from(rate).ok()).unwrap_or(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -339,14 +340,19 @@ mod tests {
     }
 
     #[test]
-    fn bytes_from_before_are_no_speed_and_a_cut_back_is_no_negative_one() {
-        let mut rate = Rate::default();
-        rate.restart(at(0).mono, Length(1 << 30));
-        assert_eq!(rate.per_second(at(1).mono), 0);
-        rate.note(at(2).mono, Length(1 << 20));
-        assert_eq!(rate.per_second(at(3).mono), 0);
-        rate.note(at(4).mono, Length(2 << 20));
-        assert_eq!(rate.per_second(at(4).mono), (1 << 20) / 2);
+    fn what_went_out_is_not_yet_confirmed() {
+        let mut board = Board::default();
+        for notice in samples::upload_story() {
+            board.apply(&notice, at(0));
+        }
+        board.apply(&Notice::Sending { id: id(1), at: Length(2 << 20) }, at(2));
+        insta::assert_snapshot!(board.shown(1)[0].doing(at(2)), @"sending 2.0 MiB of 3.0 MiB (66 %), 1.0 MiB confirmed, 512 KiB/s, 2 s left, to a.example:8080, session 2");
+        insta::assert_snapshot!(board.shown(1)[0].briefly(at(2)), @"sending 2.0 MiB of 3.0 MiB, 1.0 MiB confirmed, 512 KiB/s, 2 s left, a.example:8080, session 2");
+        board.apply(&Notice::Verifying { id: id(1) }, at(3));
+        assert_eq!(board.shown(1)[0].doing(at(3)), "checking what the server stored");
+        let reason = WaitReason::Backoff { retries: 1, last: "the line broke".into() };
+        board.apply(&Notice::Waiting { id: id(1), delay: None, until: None, reason }, at(4));
+        assert_eq!(board.shown(1)[0].reached(), Length(1 << 20), "what was on its way is lost");
     }
 
     #[test]

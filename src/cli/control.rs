@@ -5,9 +5,10 @@ use std::path::Path;
 use crate::cli::args::Chosen;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{self, Book, Told, Wanted, printable};
+use crate::cli::leftovers::clean_up_at_servers;
 use crate::cli::state::pick;
 use crate::cli::trouble::Trouble;
-use crate::core::pers_xfer::record::{Record, Status};
+use crate::core::pers_xfer::record::{Direction, Record, Status};
 
 /// What is to be said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,12 @@ pub(crate) fn run(verb: Verb, chosen: &Chosen, desk: &Desk<'_>) -> Result<Exit, 
     let ids: Vec<_> = records.iter().map(|record| record.id).collect();
     let told = foreign::control(desk.book.path(), &ids, &verb.wanted())?;
     for (record, told) in records.iter().zip(&told) {
-        (desk.say)(&format!("{}: {}", pick::place(record), verb.line(told)));
+        (desk.say)(&format!("{}: {}", pick::place(record), verb.line(told, record.direction)));
+    }
+    if verb == Verb::Abort {
+        // Whoever runs one that was told to end sees to its servers itself.
+        let ended = records.iter().zip(&told).filter(|(_, told)| **told == Told::Done).map(|(record, _)| *record);
+        clean_up_at_servers(desk.book.path(), &ended.collect::<Vec<_>>(), desk.say);
     }
     // One that was forgotten since is unknown, as it would have been a moment later.
     Ok(if told.contains(&Told::Gone) { Exit::Usage } else { Exit::Complete })
@@ -76,10 +82,14 @@ impl Verb {
         self.wanted().concerns(status) && !(self == Self::Retry && *status == Status::Suspended)
     }
 
-    fn line(self, told: &Told) -> String {
+    fn line(self, told: &Told, direction: Direction) -> String {
         match told {
+            Told::Done if self == Self::Abort && direction == Direction::Upload => {
+                "aborted; `persxfer state forget` drops it, and leaves its file alone".to_owned()
+            }
             Told::Done => self.done().to_owned(),
             Told::Left(holder) => format!("process {holder} was told to {} it", self.wanted().word()),
+            Told::Nothing(Status::Done) if direction == Direction::Upload => "sent already".to_owned(),
             Told::Nothing(Status::Done) => "complete already".to_owned(),
             Told::Nothing(Status::Failed { message, .. }) => format!("has failed already: {}", printable(message)),
             Told::Nothing(Status::Suspended) => "suspended already".to_owned(),
@@ -90,9 +100,9 @@ impl Verb {
 
     const fn done(self) -> &'static str {
         match self {
-            Self::Retry => "to be tried now: `persxfer run`, or the same download again, does so",
+            Self::Retry => "to be tried now: `persxfer run`, or the same command again, does so",
             Self::Suspend => "suspended",
-            Self::Resume => "resumed: `persxfer run`, or the same download again, goes on with it",
+            Self::Resume => "resumed: `persxfer run`, or the same command again, goes on with it",
             Self::Abort => "aborted; `persxfer state forget` deletes what is left of it",
         }
     }

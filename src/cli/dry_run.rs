@@ -2,13 +2,14 @@
 
 use crate::cli::foreign::{Book, algorithm_name, human_delay, human_size, printable};
 use crate::cli::settings::Plan;
-use crate::cli::state::waits;
+use crate::cli::state::{confirmed, waits};
 use crate::cli::trouble::Trouble;
-use crate::core::pers_xfer::record::{Evidence, Record, Status};
+use crate::core::pers_xfer::record::{Direction, Evidence, Record, Status};
 use crate::core::time::Now;
+use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, Job, Target};
 
-/// A paragraph for each download.
+/// A paragraph for each transfer.
 ///
 /// # Errors
 /// A state file that cannot be read, which would stop a real run too.
@@ -26,7 +27,8 @@ fn paragraph(job: &Job, records: &[Record], now: Now) -> String {
         Target::ServerNamed(folder) => format!("{}/ (the server names the file)", folder.display()),
     };
     let mut lines = vec![printable(&target)];
-    lines.extend(job.urls.iter().map(|url| format!("  from {url}")));
+    lines.extend(job.urls.iter().map(|url| way(job, url)));
+    lines.extend(at_the_server(job));
     let digest = |d: &crate::core::digest::Expected| {
         format!("  checksum {}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes))
     };
@@ -39,29 +41,65 @@ fn paragraph(job: &Job, records: &[Record], now: Now) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
+/// From where, or to where and how.
+fn way(job: &Job, url: &MirrorUrl) -> String {
+    match job.target.direction() {
+        Direction::Download => format!("  from {url}"),
+        Direction::Upload => format!("  to {url} by {}", job.options.upload.protocol_of(url).word()),
+    }
+}
+
+/// What servers are told of an upload, where it was said.
+fn at_the_server(job: &Job) -> Vec<String> {
+    let upload = &job.options.upload;
+    let told = [
+        upload.name.as_ref().map(|name| format!("  as {}", printable(name))),
+        upload.media_type.as_ref().map(|kind| format!("  content type {}", printable(kind))),
+        job.xml_signature.as_ref().map(|_| "  with a signature".to_owned()),
+    ];
+    told.into_iter().flatten().collect()
+}
+
+/// Is this the record that the job would go on with?
+fn is_of(record: &Record, job: &Job) -> bool {
+    match &job.target {
+        Target::File(path) => record.direction == Direction::Download && record.path.as_ref() == Some(path),
+        Target::Source(path) => {
+            let first = record.mirrors.first().map(|mirror| &mirror.url);
+            record.direction == Direction::Upload && record.path.as_ref() == Some(path) && first == job.urls.first()
+        }
+        Target::ServerNamed(_) => false,
+    }
+}
+
 /// What a real run would begin with.
 fn outlook(job: &Job, records: &[Record], now: Now) -> String {
-    let path = match &job.target {
-        Target::File(path) | Target::Source(path) => Some(path),
-        Target::ServerNamed(_) => None,
-    };
-    match records.iter().find(|r| path.is_some() && r.path.as_ref() == path) {
-        Some(record) => known(record, now),
-        None => fresh(job, path.is_some_and(|p| p.exists())).into(),
+    match (records.iter().find(|record| is_of(record, job)), &job.target) {
+        (Some(record), _) => known(record, now),
+        (None, Target::File(path)) => fresh(job, path.exists()).into(),
+        (None, Target::ServerNamed(_)) => fresh(job, false).into(),
+        (None, Target::Source(path)) => {
+            let size = std::fs::metadata(path).map_or(0, |meta| meta.len());
+            format!("would be uploaded, {}", human_size(size))
+        }
     }
 }
 
 fn known(record: &Record, now: Now) -> String {
+    let upload = record.direction == Direction::Upload;
     match &record.status {
+        Status::Done if upload => "sent already: nothing would be sent, unless the file has changed since".into(),
         Status::Done => "complete already: the server would be asked whether it has changed".into(),
         Status::Failed { message, .. } => {
-            format!("failed before ({}): would begin anew, with the bytes that are held", printable(message))
+            let held = if upload { "from what a server still has" } else { "with the bytes that are held" };
+            format!("failed before ({}): would begin anew, {held}", printable(message))
         }
         Status::Suspended | Status::Pending => {
-            let held = human_size(record.confirmed.0);
+            let held = human_size(confirmed(record).0);
+            let at = if upload { format!("with {held} confirmed") } else { format!("at {held}") };
             match waits(record, now) {
-                Some(delay) => format!("would continue at {held}, in {}", human_delay(delay)),
-                None => format!("would continue at {held}"),
+                Some(delay) => format!("would continue {at}, in {}", human_delay(delay)),
+                None => format!("would continue {at}"),
             }
         }
     }

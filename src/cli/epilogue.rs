@@ -24,10 +24,32 @@ Examples:
   persxfer download -M images.meta4 -d images
   persxfer download --give-up 2d --retry-policy ranged https://example.org/big.iso";
 
+/// Below the help of `upload`.
+pub(crate) const UPLOAD_EXAMPLES: &str = "\
+The file is done once one server has taken it whole; more URLs are servers that are as good.
+Without --protocol and without a prefix, a URL with file_upload_handler in it is BOINC's, and any
+other takes one PUT. With put and put-range, a URL that ends in / gets the file's name appended.
+An option that no server given here has a use for is wrong use. The same command again continues
+the same upload, from what the server says it has. -c, -C - and -L are accepted and change nothing.
+
+Examples:
+  persxfer upload results.zip https://example.org/incoming/
+  persxfer upload results.zip tus+https://a.example.org/files/ tus+https://b.example.org/files/
+  persxfer upload --verify always big.iso put-range+https://example.org/dav/
+  persxfer upload --name run_1_0 --boinc-signature run.sig out.dat boinc+https://example.org/upload
+  persxfer add upload results.zip https://example.org/incoming/ && persxfer run";
+
+/// Below the help of `add`.
+pub(crate) const ADD_EXAMPLES: &str = "\
+Examples:
+  persxfer add download -i list.txt -d images
+  persxfer add upload results.zip tus+https://example.org/files/
+  persxfer run";
+
 /// Below the help of `run`.
 pub(crate) const RUN_EXAMPLES: &str = "\
 It leaves alone what another living process runs, and takes over what a killed one left. Which proxies to use,
-how patient to be and the like was said when a download was added; how much at once is said here.
+how patient to be and the like was said when a transfer was added; how much at once is said here.
 
 Examples:
   persxfer add download -i list.txt && persxfer run -j 4

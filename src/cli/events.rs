@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::cli::board;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::printable;
+use crate::core::pers_xfer::record::Direction;
 use crate::core::time::Epoch;
 use crate::engine::{Ending, Notice, Report, WaitReason};
 
@@ -34,6 +35,7 @@ enum Event {
         id: String,
         name: String,
         path: Option<String>,
+        is_upload: bool,
         held: u64,
         total: Option<u64>,
     },
@@ -53,6 +55,10 @@ enum Event {
     Progress {
         id: String,
         held: u64,
+    },
+    Sending {
+        id: String,
+        at: u64,
     },
     Verifying {
         id: String,
@@ -89,6 +95,7 @@ struct Ended {
     name: String,
     url: String,
     path: Option<String>,
+    is_upload: bool,
     held: u64,
     total: Option<u64>,
     received: u64,
@@ -120,10 +127,11 @@ fn encode(event: Event, time: Epoch) -> Vec<u8> {
 
 fn of_notice(notice: &Notice) -> Event {
     match notice {
-        Notice::Accepted { id, name, path, held, total } => Event::Accepted {
+        Notice::Accepted { id, direction, name, path, held, total } => Event::Accepted {
             id: id.to_string(),
             name: printable(name),
             path: path.as_deref().map(text),
+            is_upload: *direction == Direction::Upload,
             held: held.0,
             total: total.map(|t| t.0),
         },
@@ -139,6 +147,7 @@ fn of_notice(notice: &Notice) -> Event {
             Event::Learned { id: id.to_string(), path: path.as_deref().map(text), total: total.map(|t| t.0) }
         }
         Notice::Progress { id, held } => Event::Progress { id: id.to_string(), held: held.0 },
+        Notice::Sending { id, at } => Event::Sending { id: id.to_string(), at: at.0 },
         Notice::Verifying { id } => Event::Verifying { id: id.to_string() },
         Notice::Failed { id, url, failure, class, refused } => Event::Failed {
             id: id.to_string(),
@@ -179,6 +188,7 @@ fn ended(report: &Report) -> Ended {
         name: printable(&report.name),
         url: report.url.to_string(),
         path: report.path.as_deref().map(text),
+        is_upload: report.direction == Direction::Upload,
         held: report.held.0,
         total: report.total.map(|t| t.0),
         received: report.received.0,

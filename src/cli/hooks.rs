@@ -1,4 +1,4 @@
-//! `--on-complete` and `--on-failure`: commands that are run after a download, one at a time, while others go on.
+//! `--on-complete` and `--on-failure`: commands that are run after a transfer, one at a time, while others go on.
 //!
 //! No shell is involved. What there is to know stands in the environment (`docs/events.md`), and `{path}` and `{name}` in
 //! the words are filled in. Standard output carries our data only, so what a command prints there goes to standard error.
@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use crate::cli::events;
 use crate::cli::foreign::{plain_error, printable};
 use crate::cli::settings::HookWords;
+use crate::core::pers_xfer::record::Direction;
 use crate::engine::{Ending, Report};
 
 /// The commands of one run.
@@ -26,11 +27,11 @@ struct Worker {
     thread: JoinHandle<Vec<String>>,
 }
 
-/// A command that is to be run, and the name of the download that it is for.
+/// A command that is to be run, and the name of the transfer that it is for.
 #[derive(Debug)]
 struct Ready {
     command: Command,
-    download: String,
+    transfer: String,
 }
 
 impl Hooks {
@@ -39,7 +40,7 @@ impl Hooks {
         Self { words, state_file: state_file.to_owned(), worker: None }
     }
 
-    /// A download ended: its command, where there is one, is queued.
+    /// A transfer ended: its command, where there is one, is queued.
     pub(crate) fn ended(&mut self, report: &Report) {
         let Some(command) = self.command(report) else { return };
         let worker = self.worker.get_or_insert_with(|| {
@@ -47,14 +48,14 @@ impl Hooks {
             Worker { queue, thread: std::thread::spawn(move || commands.into_iter().filter_map(run).collect()) }
         });
         // The thread takes commands for as long as the queue is open.
-        let _ = worker.queue.send(Ready { command, download: printable(&report.name) });
+        let _ = worker.queue.send(Ready { command, transfer: printable(&report.name) });
     }
 
     /// Waits for the commands that still run; answers what went wrong with them.
     pub(crate) fn finish(self) -> Vec<String> {
         let Some(Worker { queue, thread }) = self.worker else { return Vec::new() };
         drop(queue);
-        thread.join().unwrap_or_else(|_| vec!["a command after a download could not be waited for".into()])
+        thread.join().unwrap_or_else(|_| vec!["a command after a transfer could not be waited for".into()])
     }
 
     fn command(&self, report: &Report) -> Option<Command> {
@@ -85,6 +86,7 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
     vec![
         ("PERSXFER_ID", report.id.to_string()),
         ("PERSXFER_NAME", report.name.clone()),
+        ("PERSXFER_DIRECTION", if report.direction == Direction::Upload { "upload" } else { "download" }.into()),
         ("PERSXFER_URL", report.url.to_string()),
         ("PERSXFER_SIZE", report.total.map(|t| t.to_string()).unwrap_or_default()),
         ("PERSXFER_STATUS", events::status(&report.ending).into()),
@@ -96,12 +98,12 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
 
 /// Runs one command to its end; answers what went wrong.
 fn run(ready: Ready) -> Option<String> {
-    let Ready { mut command, download } = ready;
+    let Ready { mut command, transfer } = ready;
     let name = command.get_program().to_string_lossy().into_owned();
     match command.status() {
         Ok(status) if status.success() => None,
-        Ok(status) => Some(format!("{download}: the command {name} ended with {}", how(status))),
-        Err(e) => Some(format!("{download}: the command {name} cannot be run: {}", plain_error(&e))),
+        Ok(status) => Some(format!("{transfer}: the command {name} ended with {}", how(status))),
+        Err(e) => Some(format!("{transfer}: the command {name} cannot be run: {}", plain_error(&e))),
     }
 }
 

@@ -17,7 +17,6 @@ use crate::core::digest::{Expected, Pieces};
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::Length;
-use crate::core::upload::UploadOptions;
 use crate::core::url::MirrorUrl;
 use crate::engine::{Existing, FailedPart, Job, Mtime, NetOptions, Options, Target};
 
@@ -73,7 +72,7 @@ pub(crate) fn read(asked: &Download, net: Arc<NetOptions>, cwd: &Path, stdin: &m
         add_checksums(&mut wishes, path)?;
     }
     refuse_twins(&wishes)?;
-    let max_filesize = size("--max-filesize", asked.requests.max_filesize.as_deref())?.map(Length);
+    let max_filesize = size("--max-filesize", asked.max_filesize.as_deref())?.map(Length);
     let options = Arc::new(options(asked, net)?);
     let job = |Wish { urls, target, digests, told }| {
         let options = Arc::clone(&options);
@@ -221,9 +220,23 @@ fn refuse_twins(wishes: &[Wish]) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// What was said of any transfer: how patient to be, and how requests travel.
+pub(crate) fn lasting(patience: &args::Patience, net: Arc<NetOptions>) -> Result<Options, Trouble> {
+    Ok(Options {
+        policy: policy(patience)?,
+        give_up: positive("--give-up", &patience.give_up)?,
+        give_up_from: match patience.give_up_from {
+            args::GiveUpFrom::LastProgress => GiveUpFrom::LastProgress,
+            args::GiveUpFrom::FirstRequest => GiveUpFrom::FirstRequest,
+        },
+        retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
+        net,
+        ..Options::default()
+    })
+}
+
 /// What holds for every download of one command.
 fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
-    let patience = &asked.patience;
     Ok(Options {
         existing: match (asked.place.overwrite, asked.place.no_clobber) {
             (true, _) => Existing::Overwrite,
@@ -237,18 +250,10 @@ fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
             Some(Required::Validator) => Evidence::Validator,
             Some(Required::Digest) => Evidence::Digest,
         },
-        policy: policy(patience)?,
-        give_up: positive("--give-up", &patience.give_up)?,
-        give_up_from: match patience.give_up_from {
-            args::GiveUpFrom::LastProgress => GiveUpFrom::LastProgress,
-            args::GiveUpFrom::FirstRequest => GiveUpFrom::FirstRequest,
-        },
-        retry_on: patience.retry_on.as_deref().map_or(Ok(Vec::new()), statuses)?,
-        failed_part: if patience.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
+        failed_part: if asked.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
         connections: asked.connections,
-        upload: UploadOptions::default(),
         mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
-        net,
+        ..lasting(&asked.patience, net)?
     })
 }
 
@@ -271,6 +276,6 @@ fn statuses(text: &str) -> Result<Vec<u16>, Trouble> {
 
 /// The folders that must exist before the downloads begin, each once.
 pub(crate) fn folders(jobs: &[Job]) -> Vec<PathBuf> {
-    let folders: BTreeSet<&Path> = jobs.iter().map(|job| target::folder(&job.target)).collect();
+    let folders: BTreeSet<&Path> = jobs.iter().filter_map(|job| target::folder(&job.target)).collect();
     folders.into_iter().map(Path::to_owned).collect()
 }

@@ -10,7 +10,6 @@ mod bars;
 mod board;
 mod completions;
 mod control;
-mod download;
 mod dry_run;
 mod epilogue;
 mod events;
@@ -19,12 +18,14 @@ mod foreign;
 mod hooks;
 mod input_file;
 mod jobs;
+mod leftovers;
 mod log;
 mod man;
 mod metalink;
 mod network;
 mod out;
 mod panic;
+mod rate;
 mod report;
 mod resume;
 #[cfg(test)]
@@ -36,8 +37,10 @@ mod shell;
 mod signals;
 mod state;
 mod target;
+mod transfer;
 mod trouble;
 mod untold;
+mod upload;
 mod view;
 
 use std::ffi::OsString;
@@ -46,7 +49,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
-use crate::cli::args::{Add, Addable, Chosen, Cli, Command, Download};
+use crate::cli::args::{Add, Addable, Chosen, Cli, Command, Download, Upload};
 use crate::cli::control::Verb;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::StateBook;
@@ -103,37 +106,45 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             let resume = || resume::command(matches);
             serve::run(asked, &cli.global, &state_file, &resume, screen, signals::watch(screen))
         }
-        Command::Add(Add { what: Addable::Download(asked) }) => {
-            let plan = plan(cli, asked, screen)?;
-            if asked.around.dry_run {
-                return dry_run(&plan);
-            }
-            let say = |weight, line: &str| screen.say(cli.global.quiet, weight, line);
-            add::run(&plan, &|line| say(Weight::Matters, line), &|line| say(Weight::News, line))
-        }
-        Command::Download(asked) => {
-            let plan = plan(cli, asked, screen)?;
-            if asked.around.dry_run {
-                return dry_run(&plan);
-            }
-            download::run(
-                plan,
-                &cli.global,
-                &|| resume::command(matches),
-                screen,
-                signals::watch(screen),
-                Box::new(foreign::run_engine),
-            )
-        }
+        Command::Add(Add { what: Addable::Download(asked) }) => add(cli, &download(cli, asked, screen)?, screen),
+        Command::Add(Add { what: Addable::Upload(asked) }) => add(cli, &upload(cli, asked)?, screen),
+        Command::Download(asked) => transfer(cli, matches, download(cli, asked, screen)?, screen),
+        Command::Upload(asked) => transfer(cli, matches, upload(cli, asked)?, screen),
     }
 }
 
-fn plan(cli: &Cli, asked: &Download, screen: &Screen) -> Result<Plan, Trouble> {
-    let cwd = working_folder()?;
-    let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
+fn download(cli: &Cli, asked: &Download, screen: &Screen) -> Result<Plan, Trouble> {
+    let (state_file, cwd) = places(cli)?;
     let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
     plan.remarks.iter().for_each(|line| screen.say(cli.global.quiet, Weight::News, line));
     Ok(plan)
+}
+
+fn upload(cli: &Cli, asked: &Upload) -> Result<Plan, Trouble> {
+    let (state_file, cwd) = places(cli)?;
+    settings::plan_upload(asked, &state_file, &cwd)
+}
+
+/// The state file, and the folder that relative paths are meant from.
+fn places(cli: &Cli) -> Result<(PathBuf, PathBuf), Trouble> {
+    let cwd = working_folder()?;
+    Ok((settings::state_file(cli.global.state_file.as_deref(), &cwd)?, cwd))
+}
+
+fn add(cli: &Cli, plan: &Plan, screen: &Screen) -> Result<Exit, Trouble> {
+    if plan.dry_run {
+        return dry_run(plan);
+    }
+    let say = |weight, line: &str| screen.say(cli.global.quiet, weight, line);
+    add::run(plan, &|line| say(Weight::Matters, line), &|line| say(Weight::News, line))
+}
+
+fn transfer(cli: &Cli, matches: &ArgMatches, plan: Plan, screen: &Screen) -> Result<Exit, Trouble> {
+    if plan.dry_run {
+        return dry_run(&plan);
+    }
+    let resume = || resume::command(matches);
+    transfer::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
 }
 
 fn dry_run(plan: &Plan) -> Result<Exit, Trouble> {

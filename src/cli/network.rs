@@ -6,15 +6,14 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 
-use crate::cli::args::Download;
+use crate::cli::args::{Patience, Requests};
 use crate::cli::foreign;
 use crate::cli::settings::positive;
 use crate::cli::trouble::Trouble;
 use crate::engine::{AddressFamily, NetOptions};
 
 /// Reads them; `cwd` is what relative paths are meant from.
-pub(crate) fn read(asked: &Download, cwd: &Path) -> Result<Arc<NetOptions>, Trouble> {
-    let (requests, patience) = (&asked.requests, &asked.patience);
+pub(crate) fn read(requests: &Requests, patience: &Patience, cwd: &Path) -> Result<Arc<NetOptions>, Trouble> {
     let files = [
         ("--cacert", &requests.cacert),
         ("--cert", &requests.cert),

@@ -1,5 +1,7 @@
 //! How transfers ended, in words: one line each, and what to do next.
 
+mod upload;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +9,9 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign::{boinc_name, human_delay, human_size, printable, strongest};
 use crate::cli::resume::Resume;
 use crate::core::failure::LocalFault;
-use crate::core::pers_xfer::record::Evidence;
+use crate::core::pers_xfer::record::{Direction, Evidence};
 use crate::core::time::{Delay, Epoch, Now};
+use crate::core::url::MirrorUrl;
 use crate::engine::{Ending, Job, Report, Target};
 
 /// Which digests were asked for, to name them where a file rests on them.
@@ -56,9 +59,26 @@ pub(crate) enum Weight {
     Matters,
 }
 
+/// What was seen of a transfer while it ran, and its report does not tell: its latest session.
+#[derive(Clone, Debug)]
+pub(crate) struct Seen {
+    /// Its number, from 1.
+    pub(crate) sessions: u32,
+    /// With whom.
+    pub(crate) server: MirrorUrl,
+}
+
 /// The last line of a transfer.
-pub(crate) fn line(report: &Report, digests: &Digests, now: Now) -> (Weight, String) {
+pub(crate) fn line(report: &Report, digests: &Digests, seen: Option<&Seen>, now: Now) -> (Weight, String) {
     let name = label(&report.name, report.path.as_deref());
+    let of_upload = match (report.direction, &report.ending) {
+        (Direction::Upload, Ending::Complete { evidence }) => Some(upload::complete(report, *evidence, seen)),
+        (Direction::Upload, Ending::Unchanged { evidence }) => Some(upload::unchanged(report, *evidence)),
+        _ => None,
+    };
+    if let Some((weight, text)) = of_upload {
+        return (weight, format!("{name}: {text}"));
+    }
     match &report.ending {
         Ending::Complete { evidence } => {
             let size = human_size(report.total.unwrap_or(report.held).0);
@@ -95,6 +115,7 @@ fn rests_on(evidence: Evidence, digest: &str) -> String {
 fn stopped(report: &Report, next: Option<Epoch>, why: &str, now: Now) -> String {
     let held = human_size(report.held.0);
     let mut text = match report.total {
+        _ if report.direction == Direction::Upload => upload::confirmed(report),
         Some(total) => format!("stopped at {held} of {}", human_size(total.0)),
         None => format!("stopped at {held}"),
     };
@@ -155,7 +176,13 @@ fn count(reports: &[Report]) -> String {
         (of(|e| matches!(e, Ending::Local(_))), "stopped by trouble on this machine"),
     ];
     let told: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
-    format!("{} downloads: {}", reports.len(), told.join(", "))
+    let all = |direction| reports.iter().all(|r| r.direction == direction);
+    let what = match (all(Direction::Download), all(Direction::Upload)) {
+        (true, _) => "downloads",
+        (_, true) => "uploads",
+        _ => "transfers",
+    };
+    format!("{} {what}: {}", reports.len(), told.join(", "))
 }
 
 #[cfg(test)]
@@ -167,7 +194,7 @@ mod tests {
 
     fn said(ending: Ending) -> String {
         let digests = Digests(HashMap::from([("/data/out.bin".into(), "sha-256")]));
-        line(&samples::report(ending), &digests, samples::at(0)).1
+        line(&samples::report(ending), &digests, None, samples::at(0)).1
     }
 
     #[test]
@@ -177,7 +204,7 @@ mod tests {
         insta::assert_snapshot!(said(Ending::Complete { evidence: Evidence::None }), @"out.bin: complete, 3.0 MiB, length unverified: the server did not tell it (--checksum would prove the file)");
         insta::assert_snapshot!(said(Ending::Unchanged { evidence: Evidence::Overlap }), @"out.bin: here already, evidence: overlap");
         let by_server = Report { server_digest: Some(Algorithm::Sha256), ..samples::report(samples::complete()) };
-        let (_, by_server) = line(&by_server, &Digests::default(), samples::at(0));
+        let (_, by_server) = line(&by_server, &Digests::default(), None, samples::at(0));
         insta::assert_snapshot!(by_server, @"out.bin: complete, 3.0 MiB, evidence: digest sha-256 by the server");
         insta::assert_snapshot!(said(samples::failed()), @"out.bin: failed for good: the server answered 404 Not Found (http://host/f)");
         insta::assert_snapshot!(said(samples::local()), @"out.bin: no space left on the disk for /data/out.bin: 2.0 MiB more are needed");
@@ -202,7 +229,7 @@ mod tests {
 
     #[test]
     fn quiet_hides_good_news_only() {
-        let weight = |ending| line(&samples::report(ending), &Digests::default(), samples::at(0)).0;
+        let weight = |ending| line(&samples::report(ending), &Digests::default(), None, samples::at(0)).0;
         assert_eq!(weight(samples::complete()), Weight::News);
         assert_eq!(weight(Ending::Complete { evidence: Evidence::None }), Weight::Matters);
         for ending in [samples::failed(), samples::stopped(), samples::local()] {
@@ -221,12 +248,15 @@ mod tests {
         (write what is <hidden> there again; persxfer does not show secrets)
         ");
         assert_eq!(closing(&reports[..1], Exit::Complete, &resume), []);
+        let mixed = [samples::report(samples::complete()), samples::upload_report(samples::complete())];
+        let (_, count) = &closing(&mixed, Exit::Complete, &resume)[0];
+        assert_eq!(count, "2 transfers: 2 complete");
     }
 
     #[test]
     fn a_name_that_would_move_the_cursor_does_not() {
         let report = Report { name: "\u{1b}[2Jx".into(), held: Length(1), ..samples::report(samples::complete()) };
-        let (_, text) = line(&report, &Digests::default(), samples::at(0));
+        let (_, text) = line(&report, &Digests::default(), None, samples::at(0));
         assert_eq!(text, foreign::printable(&text));
     }
 }

@@ -20,13 +20,13 @@ pub(crate) struct Resume {
     pub(crate) hides: bool,
 }
 
-/// From the matches of the program: of its command `download` or `run`, whichever was given.
+/// From the matches of the program: of its command `download`, `upload` or `run`, whichever was given.
 pub(crate) fn command(matches: &ArgMatches) -> Resume {
     let Some((name, matches)) = matches.subcommand() else { return Resume::default() };
     let mut cli = Cli::command();
     cli.build();
     let mut words = vec!["persxfer".to_owned(), name.to_owned()];
-    let mut urls = Vec::new();
+    let mut places = Vec::new();
     for arg in cli.find_subcommand(name).into_iter().flat_map(clap::Command::get_arguments) {
         let id = arg.get_id().as_str();
         // An argument that is unknown to the matches, such as --help, was not typed.
@@ -36,13 +36,13 @@ pub(crate) fn command(matches: &ArgMatches) -> Resume {
         }
         let values = matches.get_raw(id).into_iter().flatten().map(|v| hide(id, &v.to_string_lossy()));
         match (arg.get_long(), arg.get_action()) {
-            (None, _) => urls.extend(values),
+            (None, _) => places.extend(values),
             (Some(long), ArgAction::SetTrue) => words.push(format!("--{long}")),
             (Some(long), ArgAction::Count) => words.extend((0..matches.get_count(id)).map(|_| format!("--{long}"))),
             (Some(long), _) => words.extend(values.flat_map(|v| option(long, v))),
         }
     }
-    words.extend(urls.iter().map(|url| if url.starts_with('-') { format!("./{url}") } else { url.clone() }));
+    words.extend(places.iter().map(|word| if word.starts_with('-') { format!("./{word}") } else { word.clone() }));
     let hides = words.iter().any(|w| w.contains(HIDDEN));
     let line = words.iter().map(|w| quote(&printable(w))).collect::<Vec<_>>().join(" ");
     Resume { line, hides }
@@ -70,6 +70,8 @@ fn hide(id: &str, value: &str) -> String {
             None => HIDDEN.into(),
         },
         "user" => HIDDEN.into(),
+        // The path of a file, whatever it looks like.
+        "file" => value.to_owned(),
         _ => hide_in_url(value).unwrap_or_else(|| value.to_owned()),
     }
 }
@@ -141,6 +143,32 @@ mod tests {
         ] {
             assert_eq!(resumed(typed), Resume { line: line.into(), hides: false });
         }
+    }
+
+    #[test]
+    fn an_upload_comes_back_whole_and_without_its_secrets() {
+        let got = resumed(&[
+            "upload",
+            "-q",
+            "--protocol",
+            "tus",
+            "--name",
+            "my file",
+            "--keep-authority",
+            "--boinc-signature",
+            "run.sig",
+            "--verify=always",
+            "--once",
+            "-u",
+            "me:s3cret",
+            "--",
+            "-out.zip",
+            "tus+https://me:s3cret@h/files/?sig=s3cret",
+            "put-range+http://b/in/",
+        ]);
+        assert!(got.hides);
+        insta::assert_snapshot!(got.line, @"persxfer upload --protocol tus --name 'my file' --verify always --boinc-signature run.sig --keep-authority --user '<hidden>' --once --quiet ./-out.zip 'tus+https://<hidden>@h/files/?sig=<hidden>' put-range+http://b/in/");
+        assert_eq!(resumed(&["upload", "a://b?c=d", "http://h/"]).line, "persxfer upload 'a://b?c=d' http://h/");
     }
 
     #[test]

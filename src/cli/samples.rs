@@ -1,15 +1,19 @@
 //! What the tests of the face are made of: reports, notices and records of one invented download.
 
+use std::sync::Arc;
+
+use crate::core::digest::Algorithm;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::record::{
     Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
 };
-use crate::core::range::Length;
+use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Epoch, Mono, Now};
+use crate::core::upload::{Handle, Protocol, Source, Stamp, UploadOptions, UploadSession};
 use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
-use crate::engine::{Ending, Notice, Report};
+use crate::engine::{Ending, Notice, Options, Report};
 
 pub(crate) const START: i64 = 1_767_225_600;
 
@@ -45,6 +49,7 @@ pub(crate) fn local() -> Ending {
 pub(crate) fn report(ending: Ending) -> Report {
     Report {
         id: id(1),
+        direction: Direction::Download,
         name: "out.bin".into(),
         url: url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret"),
         path: Some("/data/out.bin".into()),
@@ -52,19 +57,36 @@ pub(crate) fn report(ending: Ending) -> Report {
         held: Length(1 << 20),
         received: Length(1 << 19),
         server_digest: None,
+        finished: None,
         ending,
     }
 }
 
+/// The same of an upload, vouched for by the server's own digest.
+pub(crate) fn upload_report(ending: Ending) -> Report {
+    let finished = matches!(ending, Ending::Complete { .. } | Ending::Unchanged { .. }).then(|| at(-86_400).wall);
+    Report { direction: Direction::Upload, server_digest: Some(Algorithm::Sha256), finished, ..report(ending) }
+}
+
 pub(crate) fn accepted(n: u64) -> Notice {
     let path = Some(format!("/data/f{n}.bin").into());
-    Notice::Accepted { id: id(n), name: format!("f{n}.bin"), path, held: Length(1 << 20), total: Some(Length(3 << 20)) }
+    let (direction, held, total) = (Direction::Download, Length(1 << 20), Some(Length(3 << 20)));
+    Notice::Accepted { id: id(n), direction, name: format!("f{n}.bin"), path, held, total }
 }
 
 /// A transfer that is taken up again and runs.
 pub(crate) fn story() -> Vec<Notice> {
     let url = url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret");
     vec![accepted(1), Notice::Session { id: id(1), number: 2, url, mirror: (1, 2), held: Length(1 << 20) }]
+}
+
+/// The same of an upload.
+pub(crate) fn upload_story() -> Vec<Notice> {
+    let mut story = story();
+    if let Some(Notice::Accepted { direction, .. }) = story.first_mut() {
+        *direction = Direction::Upload;
+    }
+    story
 }
 
 pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
@@ -129,4 +151,23 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
         owner: None,
         wishes: vec![],
     }
+}
+
+/// An upload of `/data/NAME` to two servers, of which the first has 1 MiB by tus.
+pub(crate) fn upload_record(n: u64, name: &str, status: Status) -> Record {
+    let mut record = Record { direction: Direction::Upload, ..record(n, name, status) };
+    let server = record.mirrors[0].url.clone();
+    let stamp = Stamp { size: Length(3 << 20), mtime_ns: 7 };
+    let mut session =
+        UploadSession::new(Protocol::Tus, server.clone(), Source { stamp, digest: None }, at(-3_600).wall);
+    session.handle = Some(Handle::Url(url("http://a.example/files/s3cret-handle")));
+    session.confirmed = Offset(1 << 20);
+    session.expires = Some(at(3_600).wall);
+    session.pace.segment = Some(Length(8 << 20));
+    record.uploads = vec![session];
+    let upload = UploadOptions { protocols: vec![(server, Protocol::Tus)], ..UploadOptions::default() };
+    record.options = Arc::new(Options { upload, ..Options::default() });
+    // What is recorded of it as a download would be says nothing.
+    record.confirmed = Length(9);
+    record
 }

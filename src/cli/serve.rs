@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use crate::cli::args::{Global, Run};
-use crate::cli::download::Show;
 use crate::cli::exit::{self, Exit, Signal};
 use crate::cli::foreign;
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
 use crate::cli::signals::Watch;
+use crate::cli::transfer::Show;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Served, Service};
 

@@ -1,36 +1,39 @@
-//! What a download needs, from what was typed: every text read, every name resolved, every mistake found here ends the
+//! What a transfer needs, from what was typed: every text read, every name resolved, every mistake found here ends the
 //! command with exit status 2 before anything is touched.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use crate::cli::args::{self, Download};
+use crate::cli::args::{self, Download, Upload};
 use crate::cli::foreign;
 use crate::cli::jobs::{self, Asked};
 use crate::cli::network;
 use crate::cli::shell;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
+use crate::cli::upload;
 use crate::core::time::Delay;
 use crate::engine::{Job, Rounds, Settings, SyncMode, Target};
 
-/// Everything that one `download` needs.
+/// Everything that one `download` or `upload` needs.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// What holds for all downloads.
+    /// What holds for all transfers.
     pub(crate) settings: Settings,
-    /// The downloads.
+    /// The transfers.
     pub(crate) jobs: Vec<Job>,
     /// Commands to run around them.
     pub(crate) hooks: HookWords,
     /// What was left out of what was read, a line each.
     pub(crate) remarks: Vec<String>,
+    /// It is only to be told.
+    pub(crate) dry_run: bool,
 }
 
 /// The words of `--on-complete` and `--on-failure`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HookWords {
-    /// After each download that is complete.
+    /// After each transfer that is complete.
     pub(crate) complete: Option<Vec<String>>,
     /// After each that failed.
     pub(crate) failure: Option<Vec<String>>,
@@ -38,30 +41,57 @@ pub(crate) struct HookWords {
 
 /// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `-` stands for a file.
 pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
-    habits(asked)?;
-    let net = network::read(asked, cwd)?;
-    let rounds = if asked.patience.once { Rounds::Once } else { Rounds::UntilDone };
-    let max_time = delay("--max-time", asked.patience.max_time.as_deref())?;
+    habits(&asked.around)?;
+    let net = network::read(&asked.requests, &asked.patience, cwd)?;
+    let round = Round::of(&asked.patience)?;
     let Asked { jobs, remarks } = jobs::read(asked, net, cwd, stdin)?;
     Ok(Plan {
-        settings: settings(&asked.speed, state_file, rounds, max_time)?,
+        settings: settings(&asked.speed, asked.sync, state_file, round)?,
         jobs: apart_from_the_state(jobs, state_file)?,
         hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
         remarks,
+        dry_run: asked.around.dry_run,
     })
+}
+
+/// The same of an upload. It writes nothing but the state, which is always flushed.
+pub(crate) fn plan_upload(asked: &Upload, state_file: &Path, cwd: &Path) -> Result<Plan, Trouble> {
+    habits(&asked.around)?;
+    let net = network::read(&asked.requests, &asked.patience, cwd)?;
+    Ok(Plan {
+        settings: settings(&asked.speed, args::Sync::Full, state_file, Round::of(&asked.patience)?)?,
+        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
+        // Last, because only here what was asked for may be right and cannot be had.
+        jobs: vec![upload::read(asked, net, cwd)?],
+        remarks: Vec::new(),
+        dry_run: asked.around.dry_run,
+    })
+}
+
+/// How often, and for how long in all.
+struct Round(Rounds, Option<Delay>);
+
+impl Round {
+    fn new(once: bool, max_time: Option<&str>) -> Result<Self, Trouble> {
+        let rounds = if once { Rounds::Once } else { Rounds::UntilDone };
+        Ok(Self(rounds, delay("--max-time", max_time)?))
+    }
+
+    fn of(patience: &args::Patience) -> Result<Self, Trouble> {
+        Self::new(patience.once, patience.max_time.as_deref())
+    }
 }
 
 /// What a `run` needs.
 pub(crate) fn of_run(asked: &args::Run, state_file: &Path) -> Result<Settings, Trouble> {
-    let rounds = if asked.once { Rounds::Once } else { Rounds::UntilDone };
-    settings(&asked.speed, state_file, rounds, delay("--max-time", asked.max_time.as_deref())?)
+    settings(&asked.speed, asked.sync, state_file, Round::new(asked.once, asked.max_time.as_deref())?)
 }
 
 fn settings(
     speed: &args::Speed,
+    sync: args::Sync,
     state_file: &Path,
-    rounds: Rounds,
-    max_time: Option<Delay>,
+    Round(rounds, max_time): Round,
 ) -> Result<Settings, Trouble> {
     Ok(Settings {
         state_file: state_file.to_owned(),
@@ -70,7 +100,7 @@ fn settings(
         max_transfers: speed.max_transfers.into(),
         max_per_host: speed.max_transfers_per_host.into(),
         limit_rate: rate("--limit-rate", speed.limit_rate.as_deref())?,
-        sync: match speed.sync {
+        sync: match sync {
             args::Sync::Full => SyncMode::Full,
             args::Sync::None => SyncMode::None,
         },
@@ -111,18 +141,18 @@ pub(crate) fn state_file(given: Option<&Path>, cwd: &Path) -> Result<PathBuf, Tr
 }
 
 /// `-C -` is accepted; `-C 1000` asks for what we never do.
-fn habits(asked: &Download) -> Result<(), Trouble> {
-    match asked.around.continue_at.as_deref() {
+fn habits(around: &args::Around) -> Result<(), Trouble> {
+    match around.continue_at.as_deref() {
         None | Some("-") => Ok(()),
         Some(other) => Err(Trouble::option(
             "--continue-at",
             other,
-            "an offset cannot be given, downloads find theirs by themselves; leave it out",
+            "an offset cannot be given, transfers find theirs by themselves; leave it out",
         )),
     }
 }
 
-/// The words of the commands that are run around downloads.
+/// The words of the commands that are run around transfers.
 pub(crate) fn hooks(complete: &Option<String>, failure: &Option<String>) -> Result<HookWords, Trouble> {
     let words = |option, text: &Option<String>| {
         text.as_deref().map(|t| shell::split(t).map_err(|e| Trouble::option(option, t, e))).transpose()

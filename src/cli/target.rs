@@ -72,7 +72,7 @@ fn file(path: &Path) -> Result<Target, Trouble> {
 }
 
 /// One spelling for one place: no `.` in it, and where there is a `..` the folder as the system sees it.
-fn tidy(path: &Path) -> PathBuf {
+pub(crate) fn tidy(path: &Path) -> PathBuf {
     let plain: PathBuf = path.components().collect();
     if !plain.components().any(|c| c == Component::ParentDir) {
         return plain;
@@ -97,11 +97,12 @@ pub(crate) fn is_of_state(path: &Path, state_file: &Path) -> bool {
     path.parent() == state_file.parent() && rest.is_some_and(ours)
 }
 
-/// The folder that must exist before the download begins.
-pub(crate) fn folder(target: &Target) -> &Path {
+/// The folder that must exist before the transfer begins; nothing is created for an upload.
+pub(crate) fn folder(target: &Target) -> Option<&Path> {
     match target {
-        Target::File(path) | Target::Source(path) => path.parent().unwrap_or(path),
-        Target::ServerNamed(folder) => folder,
+        Target::File(path) => Some(path.parent().unwrap_or(path)),
+        Target::ServerNamed(folder) => Some(folder),
+        Target::Source(_) => None,
     }
 }
 

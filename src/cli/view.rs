@@ -1,4 +1,4 @@
-//! How progress is shown while downloads run: bars, plain lines, JSON events, or nothing.
+//! How progress is shown while transfers run: bars, plain lines, JSON events, or nothing.
 
 use crate::cli::args::{Global, Progress};
 use crate::cli::bars::Bars;
@@ -47,7 +47,7 @@ impl View {
         match self {
             Self::Bars(bars) => bars.notice(notice, now),
             Self::Plain(plain, screen) => plain.lines(notice, now).iter().for_each(|line| screen.line(line)),
-            // A consumer that cannot be written to must not cost the download.
+            // A consumer that cannot be written to must not cost the transfer.
             Self::Json(out) => drop(out.write(&events::line(notice, now.wall))),
             Self::Silent(board, screen) => {
                 let name = board.apply(notice, now).map(|row| row.name.clone()).unwrap_or_default();
@@ -89,7 +89,7 @@ pub(crate) fn aside(notice: &Notice, name: &str, mirrors: usize, untold: &mut Un
     lines
 }
 
-/// Plain lines: at every change, and every ten seconds while bytes come in.
+/// Plain lines: at every change, and every ten seconds while bytes move.
 #[derive(Debug, Default)]
 pub(crate) struct Plain {
     board: Board,
@@ -119,7 +119,7 @@ impl Plain {
                 let from = if held.0 > 0 { human_size(held.0) } else { "the start".into() };
                 Some(format!("{name}: session {number} with {}, from {from}", host_of(url)))
             }
-            (Notice::Progress { .. }, _) => self.periodic(now),
+            (Notice::Progress { .. } | Notice::Sending { .. }, _) => self.periodic(now),
             (Notice::Verifying { .. }, Some(row)) if row.held >= LONG_CHECK => {
                 Some(format!("{name}: {}", row.doing(now)))
             }

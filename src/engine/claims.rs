@@ -217,8 +217,8 @@ fn is_same(twin: &Record, record: &Record) -> bool {
 
 /// Is the part file of this download locked by this process?
 fn holds_part_of(record: &Record) -> bool {
-    record.direction == Direction::Download
-        && record.path.as_deref().and_then(part::holder).is_some_and(|holder| holder == std::process::id().to_string())
+    let target = record.path.as_deref().filter(|_| record.direction == Direction::Download);
+    target.and_then(part::holder).is_some_and(|holder| holder == std::process::id().to_string())
 }
 
 /// What is at hand during a commit.

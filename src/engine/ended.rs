@@ -65,6 +65,7 @@ pub(super) fn held_of(record: &Record) -> Length {
 pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
     Some(Report {
         id: record.id,
+        direction: record.direction,
         name: record.name.clone(),
         url: first_url(record)?.clone(),
         path: record.path.clone(),
@@ -72,6 +73,7 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         held: held_of(record),
         received: Length::ZERO,
         server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
+        finished: record.finished.as_ref().map(|f| f.at),
         ending,
     })
 }

@@ -51,7 +51,7 @@ use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
 pub use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
-use crate::core::pers_xfer::record::{Evidence, XferId};
+use crate::core::pers_xfer::record::{Direction, Evidence, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
@@ -88,6 +88,16 @@ pub enum Target {
     ServerNamed(PathBuf),
     /// An upload of the file at this absolute path.
     Source(PathBuf),
+}
+
+impl Target {
+    /// Which way the bytes go.
+    pub const fn direction(&self) -> Direction {
+        match self {
+            Self::File(_) | Self::ServerNamed(_) => Direction::Download,
+            Self::Source(_) => Direction::Upload,
+        }
+    }
 }
 
 /// What holds for all jobs of one run.
@@ -140,11 +150,13 @@ pub enum Notice {
     Accepted {
         /// Which.
         id: XferId,
+        /// Which way its bytes go.
+        direction: Direction,
         /// Its name.
         name: String,
-        /// Its target, where known.
+        /// Its target, where known, or its source.
         path: Option<PathBuf>,
-        /// Bytes held from before.
+        /// Bytes held from before; of an upload, those that a server confirmed.
         held: Length,
         /// Size, where known from before.
         total: Option<Length>,
@@ -175,8 +187,15 @@ pub enum Notice {
     Progress {
         /// Which transfer.
         id: XferId,
-        /// Bytes held now.
+        /// Bytes held now; of an upload, those that the server confirmed.
         held: Length,
+    },
+    /// Bytes of an upload went out; what of them has arrived, only a confirmation tells. At most ten a second and transfer.
+    Sending {
+        /// Which transfer.
+        id: XferId,
+        /// The bytes of the file before this have been handed to the network.
+        at: Length,
     },
     /// The whole file is being checked against its digest.
     Verifying {
@@ -223,6 +242,8 @@ pub enum Notice {
 pub struct Report {
     /// Which transfer.
     pub id: XferId,
+    /// Which way its bytes go.
+    pub direction: Direction,
     /// Its name.
     pub name: String,
     /// The first URL.
@@ -231,12 +252,14 @@ pub struct Report {
     pub path: Option<PathBuf>,
     /// Size, where known.
     pub total: Option<Length>,
-    /// Bytes held.
+    /// Bytes held; of an upload, those that a server confirmed.
     pub held: Length,
     /// Bytes received from the network in this run.
     pub received: Length,
     /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
     pub server_digest: Option<Algorithm>,
+    /// When it was complete, where it is.
+    pub finished: Option<Epoch>,
     /// How.
     pub ending: Ending,
 }

@@ -165,8 +165,7 @@ impl Persist {
         })?;
         let stored =
             dirty.iter().filter_map(|id| last.get(id).map(|l| &*l.record).or_else(|| live(*id).map(|(r, _)| r)));
-        let is_here = |record: &&Record| record.status == Status::Done && record.direction == Direction::Download;
-        let done = stored.filter(is_here);
+        let done = stored.filter(|r| r.status == Status::Done && r.direction == Direction::Download);
         done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
         self.last.clear();

@@ -184,8 +184,10 @@ impl<'a> Run<'a> {
     /// A job that is over before it began.
     fn end(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) {
         let total = record.as_ref().and_then(|r| r.nbytes);
+        let finished = record.as_ref().and_then(|r| r.finished.as_ref()).map(|f| f.at);
         let report = Report {
             id: record.as_ref().map_or(id, |r| r.id),
+            direction: job.target.direction(),
             name: record.as_ref().map_or_else(|| plain_name(job), |r| r.name.clone()),
             url: job.urls[0].clone(),
             path: record.and_then(|r| r.path).or_else(|| admit::path_of(&job.target)),
@@ -193,6 +195,7 @@ impl<'a> Run<'a> {
             held: total.unwrap_or_default(),
             received: Length::ZERO,
             server_digest: None,
+            finished,
             ending,
         };
         (self.supervisor.notices)(Notice::Ended(report.clone()));

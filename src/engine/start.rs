@@ -26,6 +26,7 @@ use crate::io::part::Clobber;
 pub(super) fn accepted(record: &Record) -> Notice {
     Notice::Accepted {
         id: record.id,
+        direction: record.direction,
         name: record.name.clone(),
         path: record.path.clone(),
         held: held_of(record),

@@ -164,7 +164,7 @@ impl Supervisor<'_> {
                 }
                 self.uploads.waiting.extend(stored);
             }
-            Tell::Sending(_) => {}
+            Tell::Sending(at) => (self.notices)(Notice::Sending { id, at }),
             Tell::Verifying => (self.notices)(Notice::Verifying { id }),
             Tell::Remark(text) => (self.notices)(Notice::Remark { id: Some(id), text }),
         }

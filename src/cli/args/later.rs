@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use crate::cli::args::{Download, Speed};
-use crate::cli::epilogue::RUN_EXAMPLES;
+use crate::cli::args::{Download, Speed, Sync, Upload, upload};
+use crate::cli::epilogue::{ADD_EXAMPLES, RUN_EXAMPLES};
 
 /// Transfers that a word is for.
 #[derive(Args, Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Chosen {
 
 /// `add`.
 #[derive(Args, Clone, Debug)]
-#[command(arg_required_else_help = true)]
+#[command(arg_required_else_help = true, after_help = ADD_EXAMPLES)]
 pub(crate) struct Add {
     /// What to add.
     #[command(subcommand)]
@@ -30,6 +30,9 @@ pub(crate) struct Add {
 pub(crate) enum Addable {
     /// Enter downloads; the options are those of `persxfer download`
     Download(Box<Download>),
+    /// Enter an upload; the options are those of `persxfer upload`
+    #[command(mut_args(upload::in_its_words))]
+    Upload(Box<Upload>),
 }
 
 /// `run`.
@@ -42,16 +45,19 @@ pub(crate) struct Run {
     /// How much at once.
     #[command(flatten)]
     pub(crate) speed: Speed,
+    /// What is flushed to disk
+    #[arg(long, help_heading = "Speed", value_name = "HOW", value_enum, default_value_t = Sync::Full)]
+    pub(crate) sync: Sync,
     /// Stop after so long, with the state saved and exit status 4
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<String>,
-    /// One session a mirror, and none before its time
+    /// One session a mirror or server, and none before its time
     #[arg(long, conflicts_with = "forever")]
     pub(crate) once: bool,
-    /// Run CMD after each download that is complete: words, no shell; {path} and {name} are filled in
+    /// Run CMD after each transfer that is complete: words, no shell; {path} and {name} are filled in
     #[arg(long, value_name = "CMD")]
     pub(crate) on_complete: Option<String>,
-    /// Run CMD after each download that failed for good, or for trouble on this machine
+    /// Run CMD after each transfer that failed for good, or for trouble on this machine
     #[arg(long, value_name = "CMD")]
     pub(crate) on_failure: Option<String>,
 }

@@ -19,6 +19,7 @@ fn every() -> Vec<Vec<u8>> {
     notices.extend([
         Notice::Learned { id: id(1), path: Some("/data/f1.bin".into()), total: None },
         Notice::Progress { id: id(1), held: Length(2 << 20) },
+        Notice::Sending { id: id(1), at: Length(5 << 19) },
         Notice::Verifying { id: id(1) },
         Notice::Failed { id: id(1), url: url.clone(), failure, class: Class::Throttled, refused: false },
         Notice::Remark { id: Some(id(1)), text: "the file changed on the server".into() },
@@ -40,6 +41,7 @@ fn every() -> Vec<Vec<u8>> {
     notices.extend(endings.map(|ending| Notice::Ended(samples::report(ending))));
     let by_server = Report { server_digest: Some(Algorithm::Sha256), ..samples::report(samples::complete()) };
     notices.push(Notice::Ended(by_server));
+    notices.push(Notice::Ended(samples::upload_report(samples::complete())));
     let lines = notices.iter().map(|notice| line(notice, at(0).wall));
     lines.chain([exit_line(Exit::Failed, at(1).wall)]).collect()
 }

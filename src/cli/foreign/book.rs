@@ -2,17 +2,18 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::cli::foreign::printable;
+use crate::cli::foreign::{plain_error, printable};
 use crate::core::failure::LocalFault;
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
-use crate::core::range::{ByteRange, RangeSet};
+use crate::core::range::{ByteRange, Length, RangeSet};
+use crate::core::upload::Stamp;
 use crate::io::durable;
 use crate::io::owner;
-
 use crate::io::part::{self, Inspection, PartStore};
 use crate::io::state_file::{StateError, StateFile};
 
@@ -67,6 +68,17 @@ impl std::fmt::Display for Warning {
     }
 }
 
+/// The file of an upload, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum SourceNow {
+    /// It stands there.
+    Here(Stamp),
+    /// Nothing stands there.
+    Gone,
+    /// Something stands there that cannot be sent, and this is why.
+    Unusable(String),
+}
+
 /// The state file, as the `state` commands use it.
 pub(crate) trait Book {
     /// Where it is.
@@ -85,12 +97,15 @@ pub(crate) trait Book {
     fn remove(&self, ids: &[XferId]) -> Result<(), BookError>;
     /// The process that works on a transfer just now.
     fn holder(&self, record: &Record) -> Option<String>;
-    /// The part file and what stands beside it, whether there or not; the part file first.
+    /// The part file of a download and what stands beside it, whether there or not; the part file first. An upload has none,
+    /// here and in all that follows: what has such a name beside its file is somebody else's.
     fn parts(&self, record: &Record) -> Vec<PathBuf>;
     /// Removes those; answers what there was.
     fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault>;
     /// It was finished, and its file is not there any more.
     fn is_missing(&self, record: &Record) -> bool;
+    /// The file of an upload; `None` of a download. It is looked at, and never touched.
+    fn source(&self, record: &Record) -> Option<SourceNow>;
     /// What the part file and the journal hold, all bytes that have sums read and compared. `None` of what has no path.
     fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>>;
     /// The same without a look at the bytes, where it can be had.
@@ -167,14 +182,14 @@ impl Book for StateBook {
         });
         // It may be run by way of another state file.
         let begun = record.status == Status::Pending && record.first_request_time.is_some();
-        owner.or_else(|| part::holder(record.path.as_deref().filter(|_| begun)?))
+        owner.or_else(|| part::holder(target(record).filter(|_| begun)?))
     }
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
-        record.path.iter().flat_map(|p| part::file_names(p)).collect()
+        target(record).into_iter().flat_map(part::file_names).collect()
     }
     fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
         let there = self.parts(record).iter().any(|path| path.symlink_metadata().is_ok());
-        record.path.as_deref().map_or(Ok(()), PartStore::remove)?;
+        target(record).map_or(Ok(()), PartStore::remove)?;
         Ok(if there { Left::Parts } else { Left::Nothing })
     }
     fn is_missing(&self, record: &Record) -> bool {
@@ -182,15 +197,18 @@ impl Book for StateBook {
         let looked = record.path.as_deref().filter(|_| ours).map(Path::symlink_metadata);
         matches!(looked, Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound)
     }
+    fn source(&self, record: &Record) -> Option<SourceNow> {
+        let path = record.path.as_deref().filter(|_| record.direction == Direction::Upload)?;
+        Some(source_at(path))
+    }
     fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>> {
-        record.path.as_deref().map(|path| part::inspect(path, &record.dossier))
+        target(record).map(|path| part::inspect(path, &record.dossier))
     }
     fn outline(&self, record: &Record) -> Option<Inspection> {
-        part::outline(record.path.as_deref()?, &record.dossier).ok()
+        part::outline(target(record)?, &record.dossier).ok()
     }
     fn repair(&self, record: &Record, damaged: &[ByteRange]) -> Result<RangeSet, LocalFault> {
-        let path = record.path.as_deref();
-        path.map_or_else(|| Ok(RangeSet::new()), |path| part::repair(path, &record.dossier, damaged))
+        target(record).map_or_else(|| Ok(RangeSet::new()), |path| part::repair(path, &record.dossier, damaged))
     }
     fn holds_only(&self, id: XferId, left: &RangeSet) -> Result<(), BookError> {
         let free = |record: &Record| record.owner.is_none_or(|owner| owner::living(&self.path, owner).is_none());
@@ -200,6 +218,23 @@ impl Book for StateBook {
                 document.put(&record);
             }
         })?)
+    }
+}
+
+/// Where a download goes. The file of an upload has nothing of ours beside it.
+fn target(record: &Record) -> Option<&Path> {
+    record.path.as_deref().filter(|_| record.direction == Direction::Download)
+}
+
+fn source_at(path: &Path) -> SourceNow {
+    match path.metadata() {
+        Ok(meta) if meta.is_file() => {
+            let mtime_ns = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+            SourceNow::Here(Stamp { size: Length(meta.len()), mtime_ns })
+        }
+        Ok(_) => SourceNow::Unusable("it is no regular file".to_owned()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => SourceNow::Gone,
+        Err(error) => SourceNow::Unusable(plain_error(&error)),
     }
 }
 

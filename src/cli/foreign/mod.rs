@@ -7,11 +7,12 @@ mod book;
 mod net;
 mod texts;
 
-pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, create_folder, orphans};
+pub(crate) use book::{Book, BookError, Contents, Left, SourceNow, StateBook, Warning, create_folder, orphans};
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
     Sums, algorithm_name, bounded, counted, human_delay, human_size, name_from_url, parse_delay, parse_digest,
-    parse_metalink, parse_rate, parse_size, plain_error, policy, printable, read_metalink, strongest,
+    parse_metalink, parse_rate, parse_size, plain_error, policy, printable, protocol, protocol_words, read_metalink,
+    strongest, verify, verify_words,
 };
 
 pub(crate) use crate::core::metalink::MetaFile;
@@ -19,7 +20,7 @@ pub(crate) use crate::core::metalink::MetaFile;
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
-pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
+pub(crate) use crate::engine::{Abandoned, Added, EngineError, Stop, Told};
 
 use std::path::Path;
 
@@ -61,6 +62,11 @@ pub(crate) fn add(state_file: &Path, jobs: &[Job]) -> Result<Vec<Added>, EngineE
 /// Says a word to transfers.
 pub(crate) fn control(state_file: &Path, ids: &[XferId], wanted: &Wanted) -> Result<Vec<Told>, EngineError> {
     engine::control(state_file, ids, wanted)
+}
+
+/// Asks servers to drop what they have of these uploads.
+pub(crate) fn abandon(state_file: &Path, ids: &[XferId]) -> Result<Vec<Abandoned>, EngineError> {
+    engine::abandon(state_file, ids)
 }
 
 /// Both clocks, now.

@@ -11,6 +11,7 @@ pub(crate) use crate::core::printable::plain_error;
 use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::units;
+use crate::core::upload::{Protocol, ReadBack};
 use crate::core::url::MirrorUrl;
 
 /// `50ms 10s 5m 2h 14d`.
@@ -104,6 +105,26 @@ pub(crate) fn parse_metalink(bytes: &[u8]) -> Result<Vec<MetaFile>, String> {
 /// The strongest of several digests, by the name of its algorithm.
 pub(crate) fn strongest(digests: &[Expected]) -> Option<&'static str> {
     Expected::strongest(digests).map(|d| d.algorithm.name())
+}
+
+/// What protocols of uploads are called.
+pub(crate) fn protocol_words() -> Vec<&'static str> {
+    Protocol::ALL.into_iter().map(Protocol::word).collect()
+}
+
+/// The protocol of that name.
+pub(crate) fn protocol(word: &str) -> Option<Protocol> {
+    Protocol::from_word(word)
+}
+
+/// When what was stored is read back.
+pub(crate) fn verify_words() -> Vec<&'static str> {
+    [ReadBack::Small, ReadBack::Always, ReadBack::Never].into_iter().map(ReadBack::word).collect()
+}
+
+/// What such a word says.
+pub(crate) fn verify(word: &str) -> Option<ReadBack> {
+    ReadBack::from_word(word)
 }
 
 /// The algorithm's name, as people write it.

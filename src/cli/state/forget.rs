@@ -1,7 +1,9 @@
-//! `state forget`: drops records and their part files. A finished file stays where it is.
+//! `state forget`: drops records and their part files. A finished file stays where it is, and so does one that was to be
+//! uploaded.
 
 use crate::cli::exit::Exit;
 use crate::cli::foreign::Left;
+use crate::cli::leftovers::clean_up_at_servers;
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, XferId};
@@ -19,6 +21,7 @@ pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
             chosen.push(record);
         }
     }
+    clean_up_at_servers(desk.book.path(), &chosen, desk.say);
     // The records go first: a part file without a record is harmless, a record without its part file is not.
     let ids: Vec<XferId> = chosen.iter().map(|r| r.id).collect();
     desk.book.remove(&ids)?;

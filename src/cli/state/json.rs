@@ -5,6 +5,8 @@
 use serde::Serialize;
 
 use crate::cli::foreign::{Book, PartState, algorithm_name, printable};
+use crate::cli::state::confirmed;
+use crate::cli::state::servers::{self, Server};
 use crate::core::file_xfer::dossier::{Draft, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
@@ -81,7 +83,10 @@ impl Around {
 /// What the part file of an unfinished download holds just now; `None` where there is none.
 pub(super) fn segments(book: &dyn Book, record: &Record) -> Option<RangeSet> {
     let begun = record.status != Status::Done && record.direction == Direction::Download;
-    let found = book.outline(record).filter(|_| begun && !record.dossier.part.is_blank())?;
+    if !begun || record.dossier.part.is_blank() {
+        return None;
+    }
+    let found = book.outline(record)?;
     (found.part == PartState::Regular).then_some(found.held)
 }
 
@@ -99,6 +104,7 @@ pub(super) struct Story {
     changes: u32,
     mirrors_apart: bool,
     mirrors: Vec<Mirror>,
+    servers: Vec<Server>,
     origins: Vec<Origin>,
     part: Part,
     rival: Option<Part>,
@@ -195,7 +201,7 @@ impl Entry {
             first_request_time: seconds(record.first_request_time),
             next_request_time: seconds(record.next_request_time),
             time_so_far: record.time_so_far.as_secs_f64(),
-            confirmed: record.confirmed.0,
+            confirmed: confirmed(record).0,
             evidence: done(record).map(|f| f.evidence.word()),
             digest_source: done(record).and_then(|f| f.evidence.digest_source(f.server_digest)),
             file: around.file(record),
@@ -225,6 +231,7 @@ impl Story {
             changes: record.dossier.changes,
             mirrors_apart: record.apart,
             mirrors: record.mirrors.iter().map(mirror).collect(),
+            servers: servers::forms(record),
             origins: record.dossier.origins.iter().map(|notes| origin(notes, hosts)).collect(),
             part: part(&record.dossier.part, held.as_ref()),
             rival: record.dossier.rival.as_ref().map(|rival| part(rival, None)),

@@ -1,4 +1,5 @@
-//! `state show`: the whole story of one transfer: why it waits, what each mirror said, what is held and on what evidence.
+//! `state show`: the whole story of one transfer: why it waits, what each mirror or server said, what is held or confirmed, and
+//! on what evidence.
 
 use std::fmt::Write;
 
@@ -6,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign::{algorithm_name, counted, human_delay, human_size, printable};
 use crate::cli::report::clock;
 use crate::cli::state::json::{self, Around, Form, Story};
-use crate::cli::state::{Desk, pick};
+use crate::cli::state::{Desk, confirmed, pick, servers};
 use crate::cli::trouble::Trouble;
 use crate::core::digest::Pieces;
 use crate::core::file_xfer::dossier::{Draft, Joints, OriginNotes, Ranges};
@@ -33,13 +34,20 @@ fn tell(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> String {
         // Writing to a string cannot fail, here and below.
         let _ = writeln!(text, "{label:<11}{}", printable(&value));
     }
-    text += "mirrors\n";
+    text += if record.direction == Direction::Upload { "servers\n" } else { "mirrors\n" };
     for mirror in &record.mirrors {
         let named = if mirror.named_with.is_some() { ", named by a server" } else { "" };
-        let _ = writeln!(text, "  {}: {}{named}", mirror.url, printable(&standing(mirror, desk.now)));
+        let (by, standing) = (servers::by(record, &mirror.url), standing(mirror, record.direction, desk.now));
+        let _ = writeln!(text, "  {}{by}: {}{named}", mirror.url, printable(&standing));
+        for told in servers::lines(record, &mirror.url, desk.now) {
+            let _ = writeln!(text, "    {told}");
+        }
         for told in hosts.iter().filter_map(|host| left_alone(host, mirror, record.direction, desk.now)) {
             let _ = writeln!(text, "    {told}");
         }
+    }
+    for told in servers::former(record, desk.now) {
+        let _ = writeln!(text, "  {told}");
     }
     if !record.history.is_empty() {
         text += "failures, the latest last\n";
@@ -159,6 +167,9 @@ fn times(n: u32) -> String {
 /// How much is held, and where it lies if it is not in one piece from the start.
 fn held(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
     let total = record.nbytes.map_or_else(|| "a file of unknown size".into(), |n| human_size(n.0));
+    if record.direction == Direction::Upload {
+        return vec![("confirmed", format!("{} of {total}", human_size(confirmed(record).0)))];
+    }
     // A version that is put together beside it is told apart, and its bytes are those that `confirmed` counts.
     let found = json::segments(desk.book, record).filter(|_| record.dossier.rival.is_none());
     let done = match &found {
@@ -245,12 +256,12 @@ fn left_alone(host: &HostRecord, mirror: &MirrorRecord, direction: Direction, no
     why.or_else(|| asked.map(|until| format!("the host asks to wait until {}", clock(until))))
 }
 
-fn standing(mirror: &MirrorRecord, now: Now) -> String {
+fn standing(mirror: &MirrorRecord, direction: Direction, now: Now) -> String {
     let later = |at: Epoch| format!("asks to wait, not before {}", clock(at));
     match (&mirror.standing, mirror.not_before) {
         (Standing::Refused { class, why }, _) => format!("refused ({}): {why}", class.word()),
         (Standing::Usable, Some(at)) if at > now.wall => later(at),
-        (Standing::Usable, _) if mirror.served => "usable, has served bytes".into(),
+        (Standing::Usable, _) if mirror.served && direction == Direction::Download => "usable, has served bytes".into(),
         (Standing::Usable, _) => "usable".into(),
     }
 }

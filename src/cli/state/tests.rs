@@ -1,10 +1,12 @@
 //! The `state` commands over a fake state file.
 
+mod uploads;
+
 use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState};
+use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState, SourceNow};
 use crate::cli::samples::{self, at};
 use crate::core::digest::{Algorithm, Pieces};
 use crate::core::failure::LocalFault;
@@ -28,6 +30,8 @@ pub(super) struct Fake {
     pub(super) left: RangeSet,
     /// A repair is refused.
     pub(super) refuses: bool,
+    /// What the file of an upload is now.
+    pub(super) source: Option<SourceNow>,
 }
 
 impl Book for Fake {
@@ -60,6 +64,9 @@ impl Book for Fake {
         let removed = self.parts(record).into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
         Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
     }
+    fn source(&self, record: &Record) -> Option<SourceNow> {
+        self.source.clone().filter(|_| record.direction == Direction::Upload)
+    }
     fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>> {
         self.outline(record).map(Ok)
     }
@@ -80,7 +87,8 @@ impl Book for Fake {
         Ok(())
     }
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
-        ["part", "journal"].map(|end| self.parts.join(format!("{}.persxfer-{end}", record.name))).into()
+        let ends: &[&str] = if record.direction == Direction::Upload { &[] } else { &["part", "journal"] };
+        ends.iter().map(|end| self.parts.join(format!("{}.persxfer-{end}", record.name))).collect()
     }
 }
 

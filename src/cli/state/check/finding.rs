@@ -56,6 +56,8 @@ pub(super) enum Kind {
     Busy,
     /// A finished file is not there any more.
     Moved,
+    /// The file of an upload is gone, or not the one that was begun with.
+    Source,
 }
 
 /// How bad it is.
@@ -153,6 +155,7 @@ impl Kind {
             Self::Orphan => "orphan",
             Self::Busy => "busy",
             Self::Moved => "moved",
+            Self::Source => "source",
         }
     }
 }

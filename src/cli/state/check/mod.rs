@@ -1,9 +1,11 @@
-//! `state check`: is the state file whole, do the part files hold what it says, and is there one that nobody owns? Each
+//! `state check`: is the state file whole, do the part files hold what it says, is there one that nobody owns, and are the files
+//! of uploads those that were begun with? Each
 //! thing found comes with what to do. Damage is exit status 3; a finished file that is gone is told too, and is none.
 
 mod finding;
 mod parts;
 mod repair;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -48,6 +50,7 @@ pub(super) fn run(desk: &Desk<'_>, deed: Deed, form: Form) -> Result<Exit, Troub
         let Some(seen) = parts::look(desk, record) else { continue };
         take_in(&mut overview, desk, deed, record, seen)?;
     }
+    overview.findings.extend(contents.records.iter().filter_map(|record| sources::look(desk, record)));
     overview.findings.extend(ownerless(desk, &contents.records));
     overview.findings.extend(missing(desk, &contents.records));
     finish(desk, form, &overview)

@@ -1,4 +1,4 @@
-//! `download`: runs the engine over the jobs, shows what it tells, and says how it went.
+//! `download` and `upload`: runs the engine over the jobs, shows what it tells, and says how it went.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::cli::exit::{self, Exit};
 use crate::cli::foreign::{self, Engine};
 use crate::cli::hooks::Hooks;
 use crate::cli::jobs;
-use crate::cli::report::{self, Digests, Weight};
+use crate::cli::report::{self, Digests, Seen, Weight};
 use crate::cli::resume::{self, Resume};
 use crate::cli::screen::Screen;
 use crate::cli::settings::{HookWords, Plan};
@@ -42,6 +42,8 @@ pub(crate) struct Show<'a> {
     hooks: Hooks,
     digests: Digests,
     told: HashSet<XferId>,
+    /// The latest session of those that have not ended.
+    seen: HashMap<XferId, Seen>,
     /// The names of those that have not ended.
     names: HashMap<XferId, String>,
     /// The state file, where another than the usual one was asked for.
@@ -63,6 +65,7 @@ impl<'a> Show<'a> {
             hooks: Hooks::new(hooks, state_file),
             digests: Digests::default(),
             told: HashSet::new(),
+            seen: HashMap::new(),
             names: HashMap::new(),
             state_file: global.state_file.as_deref(),
             say,
@@ -78,6 +81,9 @@ impl<'a> Show<'a> {
                 self.told.remove(id);
                 self.names.insert(*id, name.clone());
             }
+            Notice::Session { id, number, url, .. } => {
+                self.seen.insert(*id, Seen { sessions: *number, server: url.clone() });
+            }
             Notice::Waiting { id, reason: WaitReason::Suspended, .. } => {
                 let name = self.names.get(id).map_or_else(|| id.to_string(), Clone::clone);
                 let how = resume::of_transfer(&name, self.state_file);
@@ -88,13 +94,14 @@ impl<'a> Show<'a> {
         }
     }
 
-    /// Says how a download ended, once each.
+    /// Says how a transfer ended, once each.
     fn ended(&mut self, report: &Report) {
         self.names.remove(&report.id);
+        let seen = self.seen.remove(&report.id);
         if !self.told.insert(report.id) {
             return;
         }
-        let (weight, line) = report::line(report, &self.digests, foreign::now());
+        let (weight, line) = report::line(report, &self.digests, seen.as_ref(), foreign::now());
         (self.say)(weight, &line);
         self.hooks.ended(report);
     }
@@ -147,7 +154,7 @@ mod tests {
             limit_rate: None,
             sync: SyncMode::None,
         };
-        Plan { settings, jobs: vec![], hooks, remarks: vec![] }
+        Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false }
     }
 
     fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {

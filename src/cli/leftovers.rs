@@ -1,0 +1,26 @@
+//! What servers keep of uploads that end here before they are whole.
+
+use std::path::Path;
+
+use crate::cli::foreign::{self, printable};
+use crate::cli::state::pick;
+use crate::core::pers_xfer::record::{Record, XferId};
+
+/// These uploads are aborted or forgotten: servers that have something of them are asked to drop it, for ten seconds at most.
+/// Their records, which know what that is called there, are still in the state file. What may stay there is told.
+pub(crate) fn clean_up_at_servers(state_file: &Path, records: &[&Record], say: &dyn Fn(&str)) {
+    let begun: Vec<XferId> = records.iter().filter(|r| !r.uploads.is_empty()).map(|r| r.id).collect();
+    if begun.is_empty() {
+        return;
+    }
+    let place = |id: XferId| records.iter().find(|r| r.id == id).map_or_else(String::new, |r| pick::place(r));
+    match foreign::abandon(state_file, &begun) {
+        Ok(cleaned) => {
+            for late in cleaned.iter().filter(|server| !server.answered) {
+                let (place, server) = (place(late.id), &late.server);
+                say(&format!("{place}: {server} did not answer in time; what was sent there may still lie there"));
+            }
+        }
+        Err(error) => say(&format!("servers were not cleaned up: {}", printable(&error.to_string()))),
+    }
+}
