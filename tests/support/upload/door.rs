@@ -87,6 +87,8 @@ pub(super) struct Inner {
     connections: AtomicU64,
     /// A copy of each open connection, by its number: to end it.
     streams: Mutex<HashMap<u64, TcpStream>>,
+    /// Connections that are attended to.
+    attended: AtomicU64,
 }
 
 impl Door {
@@ -99,6 +101,7 @@ impl Door {
             log: Mutex::default(),
             connections: AtomicU64::new(0),
             streams: Mutex::default(),
+            attended: AtomicU64::new(0),
         });
         let running = Mutex::new(Some(Running::start(listener, &inner)));
         Self { address, inner, running }
@@ -133,8 +136,16 @@ impl Door {
         self.inner.connections.load(Ordering::SeqCst)
     }
 
-    /// It dies, with every connection: from now on, connecting is refused.
+    /// It dies, with every connection: from now on, connecting is refused, and what it stores no longer changes.
     pub(crate) fn kill(&self) {
+        self.stop();
+        let from = Instant::now();
+        while self.inner.attended.load(Ordering::SeqCst) > 0 && from.elapsed() < Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn stop(&self) {
         let Some(running) = lock(&self.running).take() else { return };
         running.over.store(true, Ordering::SeqCst);
         // Wakes the accepting thread, which then drops its listener.
@@ -164,7 +175,7 @@ impl Door {
 
 impl Drop for Door {
     fn drop(&mut self) {
-        self.kill();
+        self.stop();
     }
 }
 
@@ -199,11 +210,13 @@ impl Inner {
             lock(&self.streams).insert(connection, copy);
         }
         let inner = Arc::clone(self);
+        inner.attended.fetch_add(1, Ordering::SeqCst);
         thread::spawn(move || {
             let stream = inner.attend(stream, connection);
             // The copy that was kept to end it must not hold it open.
             lock(&inner.streams).remove(&connection);
             drop(stream);
+            inner.attended.fetch_sub(1, Ordering::SeqCst);
         });
     }
 

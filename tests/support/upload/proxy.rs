@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::door::{Door, Way, field};
 use super::faults::Faults;
-use super::visit::{Headers, Visit};
+use super::visit::{Notes, Visit};
 
 /// What is done to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,13 +135,8 @@ impl Passage {
             }
             Ok(None) | Err(Broke::Server) => {}
         }
-        let brought = answers.join().unwrap_or_default();
-        visit.note(|exchange| {
-            exchange.interim.extend(&brought.interim);
-            exchange.answer = brought.answer;
-            exchange.answered = brought.headers;
-        });
-        let lost = self.mischief == Mischief::LosesAnswer || brought.answer.is_none();
+        let answered = answers.join().unwrap_or(false);
+        let lost = self.mischief == Mischief::LosesAnswer || !answered;
         Ok(if lost { Way::Close } else { Way::Linger })
     }
 
@@ -194,14 +189,16 @@ impl Passage {
         Ok(None)
     }
 
-    /// Passes answers back as they come, on a thread of its own, until the server's connection ends.
-    fn bring_back(&self, visit: &Visit, server: &TcpStream) -> io::Result<JoinHandle<Brought>> {
+    /// Passes answers back as they come, on a thread of its own, until the last is whole or the server's connection ends.
+    /// Was there one?
+    fn bring_back(&self, visit: &Visit, server: &TcpStream) -> io::Result<JoinHandle<bool>> {
         let (server, client) = (server.try_clone()?, visit.stream().try_clone()?);
         let (mischief, is_head) = (self.mischief, visit.method == "HEAD");
+        let notes = visit.notes();
         Ok(thread::spawn(move || {
-            let mut brought = Brought::default();
-            let _ = brought.pass(&server, &client, mischief, is_head);
-            brought
+            let mut answers = Answers { notes, mischief, is_head, answer: None, left: None };
+            let _ = answers.pass(&server, &client);
+            answers.answer.is_some()
         }))
     }
 }
@@ -211,72 +208,68 @@ enum Broke {
     Server,
 }
 
-/// What the server said.
-#[derive(Debug, Default)]
-struct Brought {
-    interim: Vec<u16>,
+/// What the server says, on its way back.
+struct Answers {
+    notes: Notes,
+    mischief: Mischief,
+    is_head: bool,
     answer: Option<u16>,
-    headers: Headers,
+    /// Bytes of the final answer's body that are still to come, where that is known.
+    left: Option<usize>,
 }
 
-impl Brought {
-    fn pass(
-        &mut self,
-        mut server: &TcpStream,
-        mut client: &TcpStream,
-        mischief: Mischief,
-        is_head: bool,
-    ) -> io::Result<()> {
-        let keeps = mischief == Mischief::LosesAnswer;
+impl Answers {
+    fn pass(&mut self, mut server: &TcpStream, mut client: &TcpStream) -> io::Result<()> {
+        let loses = self.mischief == Mischief::LosesAnswer;
         let (mut all, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
-        let mut left = None;
         loop {
             while self.answer.is_none() {
                 let Some(end) = all.windows(4).position(|w| w == b"\r\n\r\n") else { break };
-                let head = self.note(&String::from_utf8_lossy(&all[..end]), mischief);
+                let head = self.head(&String::from_utf8_lossy(&all[..end]));
                 all.drain(..end + 4);
-                if !keeps || self.answer.is_none() {
+                if !loses || self.answer.is_none() {
                     client.write_all(head.as_bytes())?;
                 }
-                let length = field(&self.headers, "content-length").and_then(|n| n.parse().ok());
-                left = if is_head || self.answer == Some(204) { Some(0) } else { length };
             }
             if self.answer.is_some() {
-                left = left.map(|left: usize| left.saturating_sub(all.len()));
-                let _ = if keeps { Ok(()) } else { client.write_all(&all) };
-                all.clear();
-                if left == Some(0) {
-                    return Ok(());
+                self.left = self.left.map(|left| left.saturating_sub(all.len()));
+                if !loses {
+                    client.write_all(&all)?;
                 }
+                all.clear();
             }
-            let n = server.read(&mut buffer)?;
-            if n == 0 {
+            if self.left == Some(0) {
                 return Ok(());
             }
-            all.extend_from_slice(&buffer[..n]);
+            match server.read(&mut buffer)? {
+                0 => return Ok(()),
+                n => all.extend_from_slice(&buffer[..n]),
+            }
         }
     }
 
     /// Takes note of an answer's head, and gives it as the client gets it.
-    fn note(&mut self, head: &str, mischief: Mischief) -> String {
+    fn head(&mut self, head: &str) -> String {
         let mut lines = head.split("\r\n");
         let first = lines.next().unwrap_or_default();
         let status = first.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
-        let mut text = format!("{first}\r\n");
-        let mut headers = Vec::new();
+        let (mut text, mut headers) = (format!("{first}\r\n"), Vec::new());
         for (name, value) in lines.filter_map(|line| line.split_once(':')) {
             let lower = name.to_ascii_lowercase();
-            let stripped = matches!(mischief, Mischief::Strips(which) if which == lower);
+            let stripped = matches!(self.mischief, Mischief::Strips(which) if which == lower);
             if !matches!(lower.as_str(), "connection" | "keep-alive") && !stripped {
                 let _ = write!(text, "{name}:{value}\r\n");
             }
             headers.push((lower, value.trim().to_owned()));
         }
         if status < 200 {
-            self.interim.push(status);
+            self.notes.note(|exchange| exchange.interim.push(status));
             return text + "\r\n";
         }
-        (self.answer, self.headers) = (Some(status), headers);
+        let length = field(&headers, "content-length").and_then(|n| n.parse().ok());
+        self.left = if self.is_head || matches!(status, 204 | 304) { Some(0) } else { length };
+        self.answer = Some(status);
+        self.notes.note(|exchange| (exchange.answer, exchange.answered) = (Some(status), headers));
         text + "Connection: close\r\n\r\n"
     }
 }

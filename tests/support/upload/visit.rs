@@ -32,6 +32,20 @@ pub(crate) struct Visit {
     framing: Framing,
 }
 
+/// The record of one request.
+pub(super) struct Notes {
+    inner: Arc<Inner>,
+    n: usize,
+}
+
+impl Notes {
+    pub(super) fn note(&self, change: impl FnOnce(&mut Exchange)) {
+        if let Some(exchange) = lock(&self.inner.log).get_mut(self.n) {
+            change(exchange);
+        }
+    }
+}
+
 /// What is left of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
@@ -107,9 +121,12 @@ impl Visit {
 
     /// Changes what is recorded of this request.
     pub(super) fn note(&self, change: impl FnOnce(&mut Exchange)) {
-        if let Some(exchange) = lock(&self.inner.log).get_mut(self.n) {
-            change(exchange);
-        }
+        self.notes().note(change);
+    }
+
+    /// What is recorded of this request, for another thread.
+    pub(super) fn notes(&self) -> Notes {
+        Notes { inner: Arc::clone(&self.inner), n: self.n }
     }
 
     /// A value of the request's header.

@@ -9,10 +9,13 @@ use std::sync::Mutex;
 use super::super::door::Way;
 use super::super::faults::lock;
 use super::super::visit::Visit;
-use super::{BoincFault, FrontEnd, STOPPED, Seen, Signatures, State, is_good, locked, page, plain, reply};
+use super::{BoincFault, FrontEnd, STOPPED, Said, Seen, Signatures, State, is_good, locked};
 
 /// The handler writes so much at a time.
 const BLOCK: usize = 256 << 10;
+
+/// The connection is over, and nothing is said.
+const GONE: Said = Said::Nothing(Way::Close);
 
 /// The data of a request: what was read with the head, then what comes.
 struct Data<'a> {
@@ -41,24 +44,30 @@ struct Asked {
 }
 
 impl State {
-    pub(super) fn upload(&self, visit: &mut Visit, seen: &mut Seen, behind: Vec<u8>) -> Way {
+    pub(super) fn upload(&self, visit: &mut Visit, seen: &mut Seen, behind: Vec<u8>) -> Said {
         let fault = self.uploads.take();
-        match fault {
-            BoincFault::Page(status) => return visit.drain().map_or(Way::Close, |_| page(visit, status)),
-            BoincFault::EmptyReply => return visit.drain().map_or(Way::Close, |_| visit.answer(200, &plain(), "")),
-            _ => {}
+        let page = match fault {
+            BoincFault::Page(status) => Some(Said::Page(status)),
+            BoincFault::EmptyReply => Some(Said::Empty),
+            _ => None,
+        };
+        if let Some(page) = page {
+            return visit.drain().map_or(GONE, |_| page);
         }
         let until = match fault {
             BoincFault::Cut { after } | BoincFault::Stall { after } | BoincFault::DiskFull { after } => after,
             _ => u64::MAX,
         };
         let mut data = Data { visit, behind, until, taken: 0 };
-        let way = match self.refusal(seen, fault) {
-            Some((status, message)) => self.refuse(&mut data, seen, status, &message),
+        let said = match self.refusal(seen, fault) {
+            Some((status, message)) => self.refuse(&mut data, status, message),
             None => self.accept(&mut data, seen, fault),
         };
         seen.data = data.taken;
-        if fault == BoincFault::AnswerLost && seen.reply.is_some() { Way::Close } else { way }
+        match said.status() {
+            Some(status) if fault == BoincFault::AnswerLost => Said::Lost(status),
+            _ => said,
+        }
     }
 
     /// What the handler says before it looks at the data.
@@ -94,47 +103,44 @@ impl State {
     }
 
     /// How a refusal before the data arrives depends on the front end, and on whether there is data.
-    fn refuse(&self, data: &mut Data<'_>, seen: &mut Seen, status: i32, message: &str) -> Way {
+    fn refuse(&self, data: &mut Data<'_>, status: i32, message: String) -> Said {
         let mut first = vec![0; BLOCK];
-        let Ok(n) = data.take(&mut first) else { return Way::Close };
+        let Ok(n) = data.take(&mut first) else { return GONE };
         match self.front {
-            _ if n == 0 => reply(data.visit, seen, status, message),
-            FrontEnd::Apache => Way::Close,
-            FrontEnd::NginxStreaming => page(data.visit, 502),
-            FrontEnd::NginxBuffering if data.drain().is_ok() => page(data.visit, 502),
-            FrontEnd::Lighttpd if data.drain().is_ok() => reply(data.visit, seen, status, message),
-            FrontEnd::NginxBuffering | FrontEnd::Lighttpd => Way::Close,
+            _ if n == 0 => Said::Reply(status, message),
+            FrontEnd::Apache => GONE,
+            FrontEnd::NginxStreaming => Said::Page(502),
+            FrontEnd::NginxBuffering if data.drain().is_ok() => Said::Page(502),
+            FrontEnd::Lighttpd if data.drain().is_ok() => Said::Reply(status, message),
+            FrontEnd::NginxBuffering | FrontEnd::Lighttpd => GONE,
         }
     }
 
-    fn accept(&self, data: &mut Data<'_>, seen: &mut Seen, fault: BoincFault) -> Way {
+    fn accept(&self, data: &mut Data<'_>, seen: &Seen, fault: BoincFault) -> Said {
         let (nbytes, max) = (whole(seen.nbytes), whole(seen.max_nbytes));
         let asked = Asked { name: seen.name.clone().unwrap_or_default(), nbytes, offset: whole(seen.offset) };
         if nbytes > max {
-            return match data.drain() {
-                Ok(()) => reply(data.visit, seen, -1, &format!("file size {nbytes} is greater than the limit {max}")),
-                Err(_) => Way::Close,
-            };
+            let message = format!("file size {nbytes} is greater than the limit {max}");
+            return data.drain().map_or(GONE, |()| Said::Reply(-1, message));
         }
         let nothing_to_do = asked.offset >= nbytes && nbytes > 0;
         if nothing_to_do || fault == BoincFault::ReadOnly || self.is_read_only(&asked.name) {
-            return data.drain().map_or(Way::Close, |()| reply(data.visit, seen, 0, ""));
+            return data.drain().map_or(GONE, |()| Said::reply(0, ""));
         }
         let streams = matches!(self.front, FrontEnd::Apache | FrontEnd::NginxStreaming);
+        // Until this returns, which is before anything is said.
         let _busy = streams.then(|| Busy::enter(&self.busy, &asked.name));
         lock(&self.before).insert(asked.name.clone(), self.size(&asked.name));
         let file = File::options().create(true).truncate(false).write(true).open(self.path(&asked.name));
-        let Ok(file) = file else { return reply(data.visit, seen, 1, "the file cannot be opened") };
-        match self.copy(data, &asked, &file, fault) {
-            Ok((written, Ended::Whole)) => settle(data, seen, &asked, written),
-            Ok((written, Ended::Due)) => match fault {
-                BoincFault::DiskFull { .. } => {
-                    reply(data.visit, seen, 1, &format!("write failed after {written} bytes: no space left"))
-                }
-                BoincFault::Stall { .. } => data.visit.hang(),
-                _ => Way::Reset,
-            },
-            Ok((_, Ended::Broken)) | Err(_) => Way::Close,
+        let Ok(file) = file else { return Said::reply(1, "the file cannot be opened") };
+        match (self.copy(data, &asked, &file, fault), fault) {
+            (Ok((written, Ended::Whole)), _) => settle(data, &asked, written),
+            (Ok((written, Ended::Due)), BoincFault::DiskFull { .. }) => {
+                Said::Reply(1, format!("write failed after {written} bytes: no space left"))
+            }
+            (Ok((_, Ended::Due)), BoincFault::Stall { .. }) => Said::Nothing(data.visit.hang()),
+            (Ok((_, Ended::Due)), _) => Said::Nothing(Way::Reset),
+            (Ok((_, Ended::Broken)) | Err(_), _) => GONE,
         }
     }
 
@@ -175,13 +181,13 @@ impl State {
 }
 
 /// The reply when the body has ended or enough has come.
-fn settle(data: &mut Data<'_>, seen: &mut Seen, asked: &Asked, written: u64) -> Way {
+fn settle(data: &mut Data<'_>, asked: &Asked, written: u64) -> Said {
     let wanted = asked.nbytes - asked.offset;
     if written < wanted {
-        return reply(data.visit, seen, 1, &format!("EOF on socket read: asked for {wanted}, got {written}"));
+        return Said::Reply(1, format!("EOF on socket read: asked for {wanted}, got {written}"));
     }
     // More than was announced is read and forgotten.
-    data.drain().map_or(Way::Close, |()| reply(data.visit, seen, 0, ""))
+    data.drain().map_or(GONE, |()| Said::reply(0, ""))
 }
 
 impl Data<'_> {

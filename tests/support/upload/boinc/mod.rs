@@ -189,39 +189,90 @@ impl State {
             all.push(seen.clone());
             all.len() - 1
         };
-        let way = match seen.query.clone() {
-            Some(name) => self.query(visit, &mut seen, &name),
+        let said = match seen.query.clone() {
+            Some(name) => self.query(&name),
             None => self.upload(visit, &mut seen, behind),
         };
+        // Known before the client knows it.
+        seen.reply = said.status();
         lock(&self.seen)[place] = seen;
-        way
+        said.say(visit)
     }
 
-    fn query(&self, visit: &mut Visit, seen: &mut Seen, name: &str) -> Way {
+    fn query(&self, name: &str) -> Said {
         match self.queries.take() {
-            BoincFault::Locked => return reply(visit, seen, 1, &locked(name)),
-            BoincFault::Stopped => return reply(visit, seen, 1, STOPPED),
-            BoincFault::DiskFull { .. } => return reply(visit, seen, 1, "the upload disk is full"),
-            BoincFault::Page(status) => return page(visit, status),
-            BoincFault::EmptyReply => return visit.answer(200, &plain(), ""),
-            BoincFault::Cut { .. } | BoincFault::AnswerLost => return Way::Close,
-            BoincFault::Stall { .. } => return Way::Silence,
-            BoincFault::SizeIs(size) => return told(visit, seen, size),
+            BoincFault::Locked => return Said::reply(1, locked(name)),
+            BoincFault::Stopped => return Said::reply(1, STOPPED),
+            BoincFault::DiskFull { .. } => return Said::reply(1, "the upload disk is full"),
+            BoincFault::Page(status) => return Said::Page(status),
+            BoincFault::EmptyReply => return Said::Empty,
+            BoincFault::Cut { .. } | BoincFault::AnswerLost => return Said::Nothing(Way::Close),
+            BoincFault::Stall { .. } => return Said::Nothing(Way::Silence),
+            BoincFault::SizeIs(size) => return Said::Size(size),
             _ => {}
         }
         if !is_good(name) {
-            return reply(visit, seen, -1, "bad file name");
+            return Said::reply(-1, "bad file name");
         }
         if lock(&self.busy).contains(name) {
-            return reply(visit, seen, 1, &locked(name));
+            return Said::reply(1, locked(name));
         }
         let lags = self.lagging.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1)).is_ok();
         let before = lock(&self.before).get(name).copied().filter(|_| lags);
         let size = before.unwrap_or_else(|| self.size(name));
-        // Printed as a C int. In two steps, as a cast that wraps is what is meant.
+        // Printed as a C int: of the number, the lower half counts.
         let low = u32::try_from(size & u64::from(u32::MAX)).expect("that many bits fit");
-        told(visit, seen, i64::from(low.cast_signed()))
+        Said::Size(i64::from(low.cast_signed()))
     }
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+enum Said {
+    /// A reply of the protocol, which is 200 whatever it says.
+    Reply(i32, String),
+    /// The reply to a size query.
+    Size(i64),
+    /// A page by the front end itself.
+    Page(u16),
+    /// 200 without a body.
+    Empty,
+    /// No answer.
+    Nothing(Way),
+    /// A reply of this status that nobody hears.
+    Lost(i32),
+}
+
+impl Said {
+    fn reply(status: i32, message: impl Into<String>) -> Self {
+        Self::Reply(status, message.into())
+    }
+
+    fn status(&self) -> Option<i32> {
+        match self {
+            Self::Reply(status, _) | Self::Lost(status) => Some(*status),
+            Self::Size(_) => Some(0),
+            Self::Page(_) | Self::Empty | Self::Nothing(_) => None,
+        }
+    }
+
+    fn say(self, visit: &mut Visit) -> Way {
+        let (code, text) = match self {
+            Self::Reply(status, message) => (200, lines(status, "message", &message)),
+            Self::Size(size) => (200, lines(0, "file_size", &size.to_string())),
+            Self::Page(status) => (status, "An error occurred while reading the reply\n".to_owned()),
+            Self::Empty => (200, String::new()),
+            Self::Nothing(way) => return way,
+            Self::Lost(_) => return Way::Close,
+        };
+        visit.answer(code, &[("Content-Type", "text/plain".to_owned())], &text)
+    }
+}
+
+/// A reply with at most one more element.
+fn lines(status: i32, tag: &str, value: &str) -> String {
+    let more = if value.is_empty() { String::new() } else { format!("    <{tag}>{value}</{tag}>\n") };
+    format!("<data_server_reply>\n    <status>{status}</status>\n{more}</data_server_reply>\n")
 }
 
 const STOPPED: &str = "file uploads are switched off for now";
@@ -233,29 +284,4 @@ fn locked(name: &str) -> String {
 /// Would the handler open a file by that name?
 fn is_good(name: &str) -> bool {
     !name.is_empty() && !name.contains("..") && !name.starts_with('/') && !name.chars().any(char::is_control)
-}
-
-fn plain() -> [(&'static str, String); 1] {
-    [("Content-Type", "text/plain".to_owned())]
-}
-
-/// A reply of the protocol, which is 200 whatever it says.
-fn reply(visit: &mut Visit, seen: &mut Seen, status: i32, message: &str) -> Way {
-    seen.reply = Some(status);
-    let message = if message.is_empty() { String::new() } else { format!("    <message>{message}</message>\n") };
-    let text = format!("<data_server_reply>\n    <status>{status}</status>\n{message}</data_server_reply>\n");
-    visit.answer(200, &plain(), &text)
-}
-
-fn told(visit: &mut Visit, seen: &mut Seen, size: i64) -> Way {
-    seen.reply = Some(0);
-    let text = format!(
-        "<data_server_reply>\n    <status>0</status>\n    <file_size>{size}</file_size>\n</data_server_reply>\n"
-    );
-    visit.answer(200, &plain(), &text)
-}
-
-/// A page by the front end itself.
-fn page(visit: &mut Visit, status: u16) -> Way {
-    visit.answer(status, &[("Content-Type", "text/plain".to_owned())], "An error occurred while reading the reply\n")
 }
