@@ -1,10 +1,14 @@
 //! Daemon: a real server in a folder of its own and on a free port, which dies with the value.
 
 use std::fs::{self, File};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with};
 
 use crate::support::HANGS;
 
@@ -15,7 +19,7 @@ type Launch = Box<dyn Fn(&Path, u16) -> Command + Send + Sync>;
 pub(crate) struct Daemon {
     name: &'static str,
     folder: tempfile::TempDir,
-    port: u16,
+    port: Port,
     launch: Launch,
     child: Child,
 }
@@ -29,10 +33,9 @@ impl Daemon {
     pub(crate) fn start(name: &'static str, launch: impl Fn(&Path, u16) -> Command + Send + Sync + 'static) -> Self {
         let folder = tempfile::Builder::new().prefix("persxfer-server-").tempdir().expect("a folder can be made");
         fs::create_dir(folder.path().join("store")).expect("a folder can be made");
-        // A free port may be taken by somebody else before the server has it.
-        for _ in 0..5 {
-            let port = free_port();
-            if let Some(child) = begin(launch(folder.path(), port), folder.path(), port) {
+        for _ in 0..3 {
+            let port = Port::hold();
+            if let Some(child) = begin(launch(folder.path(), port.number), folder.path(), port.number) {
                 return Self { name, folder, port, launch: Box::new(launch), child };
             }
         }
@@ -48,12 +51,12 @@ impl Daemon {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.port
+        self.port.number
     }
 
     /// `http://127.0.0.1:PORT` and the path.
     pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://127.0.0.1:{}{path}", self.port)
+        format!("http://127.0.0.1:{}{path}", self.port.number)
     }
 
     /// What it wrote to standard output and standard error.
@@ -71,8 +74,8 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn revive(&mut self) {
         self.kill();
-        let command = (self.launch)(self.folder.path(), self.port);
-        let child = begin(command, self.folder.path(), self.port);
+        let command = (self.launch)(self.folder.path(), self.port());
+        let child = begin(command, self.folder.path(), self.port());
         self.child = child.unwrap_or_else(|| panic!("{} does not start again: {}", self.name, self.said()));
     }
 }
@@ -85,13 +88,29 @@ impl Drop for Daemon {
 
 impl std::fmt::Debug for Daemon {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {} in {}", self.name, self.port, self.folder.path().display())
+        write!(f, "{} at {} in {}", self.name, self.port.number, self.folder.path().display())
     }
 }
 
-/// A port of 127.0.0.1 that nobody had a moment ago.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("loopback has free ports").port()
+/// A port of 127.0.0.1 that nobody else is given while this lives, though nobody listens on it yet.
+///
+/// A number that is only looked up may be another's by the time that a slow server takes it, and then a test talks to the
+/// server of another test. A bound socket keeps it; that both allow the address to be used again lets the server in.
+struct Port {
+    _held: OwnedFd,
+    number: u16,
+}
+
+impl Port {
+    fn hold() -> Self {
+        let held = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)
+            .and_then(|socket| set_socket_reuseaddr(&socket, true).map(|()| socket))
+            .and_then(|socket| bind(&socket, &SocketAddr::from(([127, 0, 0, 1], 0))).map(|()| socket))
+            .expect("loopback has free ports");
+        let name = getsockname(&held).expect("a bound socket has an address");
+        let number = SocketAddr::try_from(name).expect("it is one of the internet").port();
+        Self { _held: held, number }
+    }
 }
 
 fn said(folder: &Path) -> String {
@@ -116,9 +135,7 @@ fn begin(mut command: Command, folder: &Path, port: u16) -> Option<Child> {
             return None;
         }
         if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            // If it was somebody else's port, ours is about to find that out.
-            std::thread::sleep(Duration::from_millis(20));
-            return child.try_wait().expect("a child can be waited for").is_none().then_some(child);
+            return Some(child);
         }
         std::thread::sleep(Duration::from_millis(10));
     }
