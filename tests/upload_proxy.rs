@@ -155,6 +155,19 @@ fn it_waits_paces_stalls_and_answers_itself() {
 }
 
 #[test]
+fn one_request_of_many_is_chosen_and_answers_are_replaced() {
+    let (server, proxy, url) = apache();
+    proxy.next_of("HEAD /dav/f", Mischief::Says { status: 503, body: "" });
+    proxy.next_of("PUT", Mischief::Replaces { status: 200, body: "<Error/>" });
+    assert_eq!(Raw::new("GET", &url).send().status(), Some(404), "nobody chose this one");
+    let heard = put(&url, b"data");
+    assert_eq!((heard.status(), heard.text().as_str()), (Some(200), "<Error/>"));
+    assert_eq!(server.stored("f").as_deref(), Some(&b"data"[..]));
+    let head = || Raw::new("HEAD", &url).send().status();
+    assert_eq!((head(), head()), (Some(503), Some(200)));
+}
+
+#[test]
 fn a_server_that_is_gone_is_a_bad_gateway() {
     let (mut server, _proxy, url) = apache();
     server.daemon.kill();

@@ -1,17 +1,17 @@
 //! Proxy: stands before any server and does to one upload what networks, load balancers and front ends do.
 //!
 //! Each request goes on by a connection of its own, and each answer ends the client's. The log's `answer` is what the
-//! server said, even where the client never saw it.
+//! server said, even where the client never saw it; only [`Mischief::Replaces`] puts its own there.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::door::{Door, Way, field};
-use super::faults::Faults;
+use super::faults::{Faults, lock};
 use super::visit::{Notes, Visit};
 
 /// What is done to a request.
@@ -38,6 +38,10 @@ pub(crate) enum Mischief {
     LosesAnswer,
     /// This answer instead of the server's, with a Retry-After in seconds, after the body was read.
     Answers { status: u16, retry_after: Option<u32> },
+    /// This answer instead of the server's, which never hears of it, after the body was read.
+    Says { status: u16, body: &'static str },
+    /// All of it reaches the server, whose answer is replaced by this one.
+    Replaces { status: u16, body: &'static str },
     /// As it is, but without this header (in lower case) in the request and in the answer.
     Strips(&'static str),
 }
@@ -47,18 +51,28 @@ pub(crate) enum Mischief {
 pub(crate) struct Proxy {
     pub(crate) door: Door,
     faults: Arc<Faults<Mischief>>,
+    chosen: Arc<Chosen>,
 }
+
+/// What requests meet that begin in a certain way, once each.
+type Chosen = Mutex<Vec<(String, Mischief)>>;
 
 impl Proxy {
     /// Before the server at that port of 127.0.0.1.
     pub(crate) fn before(port: u16) -> Self {
         let faults = Arc::new(Faults::new(Mischief::None));
+        let chosen: Arc<Chosen> = Arc::default();
         let (theirs, server) = (Arc::clone(&faults), SocketAddr::from(([127, 0, 0, 1], port)));
+        let their_chosen = Arc::clone(&chosen);
         let door = Door::open(move |visit| {
-            let mischief = if visit.has_body() { theirs.take() } else { theirs.standing() };
+            let mischief = match take_chosen(&their_chosen, visit) {
+                Some(mischief) => mischief,
+                None if visit.has_body() => theirs.take(),
+                None => theirs.standing(),
+            };
             serve(visit, server, mischief)
         });
-        Self { door, faults }
+        Self { door, faults, chosen }
     }
 
     /// The same path as in `url`, by way of the proxy.
@@ -77,6 +91,18 @@ impl Proxy {
     pub(crate) fn next(&self, mischief: Mischief) {
         self.faults.next(mischief);
     }
+
+    /// The next request whose method and target begin like this meets this, with a body or without: `HEAD`, or
+    /// `POST /bucket/f?uploadId`.
+    pub(crate) fn next_of(&self, begins: &str, mischief: Mischief) {
+        lock(&self.chosen).push((begins.to_owned(), mischief));
+    }
+}
+
+fn take_chosen(chosen: &Chosen, visit: &Visit) -> Option<Mischief> {
+    let (line, mut chosen) = (format!("{} {}", visit.method, visit.target), lock(chosen));
+    let place = chosen.iter().position(|(begins, _)| line.starts_with(begins))?;
+    Some(chosen.remove(place).1)
 }
 
 fn serve(visit: &mut Visit, server: SocketAddr, mischief: Mischief) -> Way {
@@ -93,6 +119,9 @@ fn serve(visit: &mut Visit, server: SocketAddr, mischief: Mischief) -> Way {
             let wait = retry_after.map(|seconds| ("Retry-After", seconds.to_string()));
             let fields: Vec<_> = wait.into_iter().collect();
             return visit.drain().map_or(Way::Close, |_| visit.answer(status, &fields, "not now\n"));
+        }
+        Mischief::Says { status, body } => {
+            return visit.drain().map_or(Way::Close, |_| visit.answer(status, &[], body));
         }
         Mischief::Delays(time) => thread::sleep(time),
         _ => {}
@@ -136,6 +165,9 @@ impl Passage {
             Ok(None) | Err(Broke::Server) => {}
         }
         let answered = answers.join().unwrap_or(false);
+        if let Mischief::Replaces { status, body } = self.mischief {
+            return Ok(visit.answer(status, &[], body));
+        }
         let lost = self.mischief == Mischief::LosesAnswer || !answered;
         Ok(if lost { Way::Close } else { Way::Linger })
     }
@@ -220,7 +252,7 @@ struct Answers {
 
 impl Answers {
     fn pass(&mut self, mut server: &TcpStream, mut client: &TcpStream) -> io::Result<()> {
-        let loses = self.mischief == Mischief::LosesAnswer;
+        let loses = matches!(self.mischief, Mischief::LosesAnswer | Mischief::Replaces { .. });
         let (mut all, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
         loop {
             while self.answer.is_none() {
