@@ -1,0 +1,42 @@
+//! S3: moto's server, which keeps everything in memory and checks no signatures.
+
+use std::process::Command;
+
+use super::daemon::Daemon;
+use super::raw::Raw;
+use super::tools::python;
+
+/// One that runs.
+#[derive(Debug)]
+pub(crate) struct Moto {
+    pub(crate) daemon: Daemon,
+}
+
+impl Moto {
+    /// Starts it without a bucket.
+    #[track_caller]
+    pub(crate) fn start() -> Self {
+        let python = python();
+        let daemon = Daemon::start("moto", move |_, port| {
+            let mut command = Command::new(&python);
+            command.args(["-m", "moto.server", "-H", "127.0.0.1", "-p"]).arg(port.to_string());
+            command
+        });
+        Self { daemon }
+    }
+
+    /// Makes a bucket, of at least three letters, and gives its URL.
+    #[track_caller]
+    pub(crate) fn bucket(&self, name: &str) -> String {
+        let url = self.daemon.url(&format!("/{name}"));
+        let heard = Raw::new("PUT", &url).body(b"").send();
+        assert_eq!(heard.status(), Some(200), "a bucket can be made: {heard:?}");
+        url
+    }
+
+    /// What an object holds; `None` where there is none.
+    pub(crate) fn stored(&self, bucket: &str, key: &str) -> Option<Vec<u8>> {
+        let heard = Raw::new("GET", &self.daemon.url(&format!("/{bucket}/{key}"))).send();
+        heard.answer.filter(|answer| answer.status == 200).map(|answer| answer.body)
+    }
+}
