@@ -192,3 +192,17 @@ async fn https_goes_through_a_tunnel() {
     assert_eq!(told.recv().unwrap().1, b"body");
     assert!(proxy.head().starts_with(&format!("CONNECT tls.test:{port} ")));
 }
+
+#[tokio::test]
+async fn a_proxy_can_be_spoken_to_over_tls() {
+    let Some(certs) = certs() else { return };
+    let (tell, told) = drop_box();
+    let proxy = tls_server(certs.server_config("server", Clients::Any, &[]), 4, tell);
+    let port = proxy.address.port();
+    let proxies = ProxyRules::all(ProxyUrl::parse(&format!("https://tls.test:{port}"), "--proxy").unwrap(), None);
+    let settings = NetSettings { proxies, ..certs.trusting("ca.pem", port) };
+    let uplink = Client::new(&settings).unwrap().uplink();
+    let request = outgoing(Method::Put, "http://mirror.test/file", bytes("body"));
+    assert_eq!(answer(send(&uplink, request).await).status, 201);
+    assert_eq!(told.recv().unwrap().1, b"body");
+}
