@@ -71,9 +71,11 @@ const HARMLESS: [&str; 15] = [
 ];
 
 /// Libraries with one owner: no type of theirs shows anywhere else.
-const OWNED: [(&str, &[&str]); 6] = [
+const OWNED: [(&str, &[&str]); 8] = [
     ("reqwest", &["io/transport"]),
     ("hyper", &["io/transport"]),
+    ("hyper_util", &["io/transport"]),
+    ("tokio_rustls", &["io/transport"]),
     ("quick_xml", &["core/state", "core/metalink/xml.rs"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),

@@ -126,7 +126,8 @@ fn of_exchange(chain: &[Link<'_>]) -> Failure {
     if let Some(error) = parse {
         return Failure::BadAnswer(BadAnswer::Framing { detail: harmless(&error.to_string()) });
     }
-    if find::<hyper::Error>(chain).is_some_and(hyper::Error::is_incomplete_message) {
+    let ended = find::<hyper::Error>(chain).is_some_and(hyper::Error::is_incomplete_message);
+    if ended || io_kind(chain) == Some(ErrorKind::UnexpectedEof) {
         return Failure::Cut(Cut::Broken { detail: "the connection was closed before an answer was there".to_owned() });
     }
     let words = io_kind(chain).and_then(io_words);

@@ -7,6 +7,7 @@ mod http2;
 mod over_tls;
 mod proxies;
 mod server;
+mod uplink;
 
 use http::HeaderMap;
 

@@ -76,7 +76,8 @@ pub(super) async fn read(
         let detail = "its body is in a transfer coding other than chunked".to_owned();
         return Err(Failure::BadAnswer(BadAnswer::Framing { detail }));
     };
-    let mut reading = Reading::new(request.keep);
+    // Of a refusal the text is wanted, whatever was hoped for.
+    let mut reading = Reading::new(if status < 300 { request.keep } else { Keep::Small });
     let throttle = throttle.filter(|_| reading.digests.is_some());
     let end = reading.read(&mut body, request, timing, framing, throttle, clock).await;
     let after = match &end {

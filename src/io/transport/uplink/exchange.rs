@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
+    USER_AGENT,
 };
 use hyper::{Request, Uri};
 use tokio::sync::{mpsc, watch};
@@ -25,7 +26,7 @@ use crate::core::url::MirrorUrl;
 use crate::io::transport::{Throttle, explain};
 
 /// So many informational answers wait for whoever asks; a server that sends more before one is asked for is no server.
-const MOST_WAITING: usize = 1024;
+const MOST_WAITING: usize = 256;
 /// A connection that has been idle for longer carries only requests that can be sent twice: servers close idle
 /// connections after five seconds and more, and one that crosses the close is lost.
 const FRESH_ENOUGH: Delay = Delay::from_secs(4);
@@ -222,6 +223,7 @@ impl Run {
         if let Some(value) = reach::asked_whole(shared, &request.url).and_then(reach::authorization) {
             headers.entry(PROXY_AUTHORIZATION).or_insert(value);
         }
+        headers.remove(TRANSFER_ENCODING);
         let length = request.body.length();
         let wants_length = matches!(request.method, Method::Post | Method::Put | Method::Patch);
         if length > Length::ZERO || wants_length {

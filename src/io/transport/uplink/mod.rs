@@ -75,7 +75,8 @@ pub struct Outgoing {
     pub gate: Gate,
     /// What is kept of the answer's body.
     pub keep: Keep,
-    /// How long the answer is waited for, from the end of the body on. A 1xx begins the wait anew.
+    /// How long the answer is waited for, from the end of the body on; a 1xx begins the wait anew, up to ten times in
+    /// all. The answer's body may take as long again, where it is kept.
     pub patience: Delay,
     /// The stall rule, for the body that goes and the one that comes; `first_byte` has no meaning here.
     pub stall: Timeouts,

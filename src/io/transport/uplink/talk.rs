@@ -158,6 +158,7 @@ impl<'a> Talk<'a> {
             state.braking = Braking::Not;
         }
         drop(state);
+        self.told.send_if_modified(|told| std::mem::replace(told, Length(sent)) != Length(sent));
         if flow == Flow::Gated && self.total > 0 {
             if now < self.opens {
                 return Ok(self.opens.since(now));
@@ -169,7 +170,6 @@ impl<'a> Talk<'a> {
 
     /// The body flows: fast enough?
     fn flowing(&mut self, now: Mono, sent: u64, braking: Braking) -> Result<Delay, Failure> {
-        self.told.send_if_modified(|told| std::mem::replace(told, Length(sent)) != Length(sent));
         // The meter's time begins with the first byte that it is fed: here it begins with the body.
         let news = self.metered.map_or(1, |known| sent - known);
         self.metered = Some(sent);
