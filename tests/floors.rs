@@ -74,7 +74,7 @@ const HARMLESS: [&str; 15] = [
 const OWNED: [(&str, &[&str]); 6] = [
     ("reqwest", &["io/transport"]),
     ("hyper", &["io/transport"]),
-    ("quick_xml", &["core/state", "core/metalink/xml.rs"]),
+    ("quick_xml", &["core/state", "core/metalink/xml.rs", "core/upload/s3/xml.rs"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("tracing_subscriber", &["cli"]),

@@ -14,6 +14,7 @@ mod pace;
 mod protocol;
 mod put;
 mod put_range;
+mod s3;
 mod session;
 mod source;
 #[cfg(test)]
@@ -29,13 +30,17 @@ pub use found::{Call, Found, Job, Proof, Said, Turn};
 pub use ietf::{Ietf, Interop};
 pub use machine::{Event, Next, Persist, Plan, Step, UpEnd, UpXfer};
 pub use pace::Pace;
-pub use protocol::{Backward, EmptyFile, Foreign, Protocol, UploadProtocol, Ways};
+pub use protocol::{Backward, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
 pub use put::Put;
 pub use put_range::PutRange;
+pub use s3::{
+    Account, BadCredentials, BadManifest, BadPlace, Credentials, Given, LEAST_PART, Manifest, Place, PlaceSettings, S3,
+    Secret, SignedPut, Style, USUAL_PART, VARIABLES, files, is_signed,
+};
 pub use session::{Before, Handle, Lost, Part, Phase, RangesHere, Target, UploadSession};
 pub use source::{Change, Likeness, Source, Stamp};
 pub use tus::{Authority, Tus};
-pub use verdict::{Row, UpScope, UpVerdict, judge, row};
+pub use verdict::{Row, UpScope, UpVerdict, judge, row, store_row};
 
 use crate::core::range::Length;
 use crate::core::time::Delay;
