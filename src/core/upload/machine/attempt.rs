@@ -107,7 +107,10 @@ impl UpXfer {
     }
 
     fn unmoved(&mut self, attempt: Attempt) -> Step {
-        let floor = self.protocol.ways(&self.job).floor;
+        let ways = self.protocol.ways(&self.job);
+        let floor = ways.floor;
+        // A part is kept whole or not at all. Where the one before it arrived, a cut is no reason to end the session.
+        let in_parts = ways.segments && ways.cap == Some(floor);
         self.unmoved += 1;
         let fruitless = self.unmoved >= MAX_UNMOVED;
         match &attempt.ended {
@@ -120,7 +123,11 @@ impl UpXfer {
             }
             Ended::Broke(_) => {
                 self.job.session.pace.stall(floor);
-                self.challenge(attempt)
+                if in_parts && std::mem::take(&mut self.moved) {
+                    self.rest(AFTER_A_CUT, Then::GoOn)
+                } else {
+                    self.challenge(attempt)
+                }
             }
         }
     }

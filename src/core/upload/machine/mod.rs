@@ -148,6 +148,8 @@ pub struct UpXfer {
     high: Offset,
     /// How often the server was found to have lost what it had confirmed.
     losses: u32,
+    /// It has grown since a body broke off without growth: parts are kept whole or not at all.
+    moved: bool,
     /// Answers without growth in a row.
     unmoved: u32,
     /// Requests without progress in a row.
@@ -222,6 +224,7 @@ impl UpXfer {
             attempt: None,
             high: Offset::ZERO,
             losses: 0,
+            moved: false,
             unmoved: 0,
             fruitless: 0,
             waits: 0,

@@ -198,6 +198,7 @@ impl UpXfer {
     /// The server has moved: what was counted against it counts no more.
     pub(super) fn progressed(&mut self, at: Offset) {
         self.high = self.high.max(at);
+        self.moved = true;
         (self.unmoved, self.fruitless, self.waits, self.waited) = (0, 0, 0, Delay::ZERO);
     }
 }

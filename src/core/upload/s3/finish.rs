@@ -2,6 +2,7 @@
 //! that is gone may have been closed by a request whose answer was lost.
 
 use super::S3;
+use super::answers::{foreign, is_busy};
 use super::parts::{bare, composite, is_composite, md5_of};
 use super::refusal::{fault_of, is_encrypted, store_failure, tag_of};
 use super::request::{Authority, Op};
@@ -43,7 +44,8 @@ impl S3 {
             return self.refused(job, call, answer);
         }
         let root = Element::read(&answer.body).filter(|root| root.is("CompleteMultipartUploadResult"));
-        let Some(root) = root else { return self.doubt(job, call, answer) };
+        // The parts may all be there still: the next session asks.
+        let Some(root) = root else { return foreign(answer, "it does not say that the upload is closed") };
         self.whole_tag = root.value("ETag").and_then(tag).filter(|_| !is_encrypted(answer));
         if self.can_look() { self.issue(job, Op::Head) } else { self.unseen(job) }
     }
@@ -96,7 +98,7 @@ impl S3 {
         if let Some(turn) = self.learned(job, answer, None) {
             return turn;
         }
-        if super::answers::is_busy(answer.status) {
+        if is_busy(answer.status) {
             return self.refused(job, call, answer);
         }
         let before = job.session.target.before.as_ref().unwrap_or(&Before::Untold);

@@ -26,6 +26,8 @@ pub use place::{BadPlace, Place, PlaceSettings, Style};
 pub use presigned::SignedPut;
 #[cfg(test)]
 pub(in crate::core::upload) use request::verify_signature;
+#[cfg(test)]
+pub(in crate::core::upload) use sign::moment as moment_of;
 
 use listing::Listing;
 use request::{Authority, Op};

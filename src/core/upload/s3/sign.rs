@@ -136,7 +136,7 @@ fn stamp(at: Epoch) -> Option<String> {
 }
 
 /// The moment that such a text names.
-pub(super) fn moment(stamp: &str) -> Option<Epoch> {
+pub(in crate::core::upload) fn moment(stamp: &str) -> Option<Epoch> {
     let time = jiff::civil::DateTime::strptime("%Y%m%dT%H%M%SZ", stamp).ok()?;
     Some(Epoch::from_secs(jiff::tz::TimeZone::UTC.to_timestamp(time).ok()?.as_second()))
 }
