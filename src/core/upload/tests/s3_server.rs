@@ -148,9 +148,9 @@ impl S3Server {
     }
 
     /// Who asks, when, where?
-    fn admits(&mut self, request: &Request) -> Result<(), Answer> {
+    fn refuses(&mut self, request: &Request) -> Option<Answer> {
         if self.by_url {
-            return Ok(());
+            return None;
         }
         let ask = &request.ask;
         let here = request.now + self.ahead;
@@ -160,40 +160,40 @@ impl S3Server {
             let fields = [("x-amz-bucket-region", self.region)];
             let text =
                 format!("<Error><Code>AuthorizationHeaderMalformed</Code><Region>{}</Region></Error>", self.region);
-            return Err(answer(400, if self.host.is_some() { &fields } else { &[] }, text.as_bytes()));
+            return Some(answer(400, if self.host.is_some() { &fields } else { &[] }, text.as_bytes()));
         }
         if self.host.is_some_and(|host| host != ask.url.host()) {
             let location = format!("{}://{}{}", scheme(ask), self.host.unwrap_or_default(), rest_of(ask));
             let mut told = error(307, "TemporaryRedirect");
             told.fields = super::sim::header_map(&[("location", &location)]);
-            return Err(told);
+            return Some(told);
         }
         if !verify_signature(ask, &self.keys, self.region) {
-            return Err(error(403, "SignatureDoesNotMatch"));
+            return Some(error(403, "SignatureDoesNotMatch"));
         }
         let at = crate::core::upload::s3::moment_of(&date).expect("a date");
         if here.since(at) > TOLERANCE || at.since(here) > TOLERANCE {
             let mut told = error(403, "RequestTimeTooSkewed");
             told.fields = super::sim::header_map(&[("date", &http_date(here).expect("a date"))]);
-            return Err(told);
+            return Some(told);
         }
         self.dates.push(date);
-        Ok(())
+        None
     }
 
-    /// Is the body what was signed and summed?
-    fn checks(&mut self, request: &Request) -> Result<(), Answer> {
+    /// Is the body not what was signed and summed?
+    fn doubts(&mut self, request: &Request) -> Option<Answer> {
         let payload = request.ask.field("x-amz-content-sha256").unwrap_or("UNSIGNED-PAYLOAD").to_owned();
         if payload == "UNSIGNED-PAYLOAD" {
             assert!(self.by_url || request.ask.url.is_https(), "bodies are signed where nothing else protects them");
         } else if payload != hex::encode(sha2::Sha256::digest(&request.body)) {
-            return Err(error(400, "XAmzContentSHA256Mismatch"));
+            return Some(error(400, "XAmzContentSHA256Mismatch"));
         }
         self.payloads.push(payload);
         let sum = STANDARD.encode(digest_of(Algorithm::Md5, &request.body).bytes);
         match request.ask.field("content-md5") {
-            Some(md5) if md5 != sum => Err(error(400, "BadDigest")),
-            _ => Ok(()),
+            Some(md5) if md5 != sum => Some(error(400, "BadDigest")),
+            _ => None,
         }
     }
 
@@ -320,13 +320,14 @@ impl S3Server {
             Some(at) if !request.cut => self.instead.remove(at).map(|(_, what)| what),
             _ => None,
         };
-        let result = match told {
+        match told {
             Some(Instead::Error(status, code)) => return Some(error(status, code)),
             Some(Instead::Say(answer)) => return Some(answer),
             _ if request.cut => return None,
-            _ => self.admits(request).and_then(|()| self.checks(request)),
-        };
-        let answer = result.map_or_else(|refusal| refusal, |()| self.does(is, request));
+            _ => {}
+        }
+        let refusal = self.refuses(request).or_else(|| self.doubts(request));
+        let answer = refusal.unwrap_or_else(|| self.does(is, request));
         match told {
             Some(Instead::Swallow) => None,
             Some(Instead::DoneBut(status, code)) => Some(error(status, code)),
