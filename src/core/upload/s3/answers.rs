@@ -38,7 +38,7 @@ impl S3 {
         if !answer.is_success() || fault_of(answer).is_some() {
             return self.refused(job, call, answer);
         }
-        let root = Element::read(&answer.body).filter(|root| root.is("InitiateMultipartUploadResult"));
+        let root = Element::read(&answer.body).filter(|root| root.answers("InitiateMultipartUpload"));
         let named = root.as_ref().and_then(|root| root.value("UploadId"));
         let fits = |id: &&str| (1..=MAX_UPLOAD).contains(&id.len()) && !id.chars().any(char::is_control);
         match named.filter(fits) {

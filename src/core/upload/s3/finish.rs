@@ -43,7 +43,7 @@ impl S3 {
         if !answer.is_success() || !word.is_empty() {
             return self.refused(job, call, answer);
         }
-        let root = Element::read(&answer.body).filter(|root| root.is("CompleteMultipartUploadResult"));
+        let root = Element::read(&answer.body).filter(|root| root.answers("CompleteMultipartUpload"));
         // The parts may all be there still: the next session asks.
         let Some(root) = root else { return foreign(answer, "it does not say that the upload is closed") };
         self.whole_tag = root.value("ETag").and_then(tag).filter(|_| !is_encrypted(answer));

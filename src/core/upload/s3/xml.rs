@@ -98,9 +98,14 @@ impl Element {
         self.children.iter().find(|child| child.name == name).map(|child| child.text.trim())
     }
 
-    /// Is this the answer of that name?
-    pub(super) fn is(&self, name: &str) -> bool {
+    fn is(&self, name: &str) -> bool {
         self.name == name
+    }
+
+    /// Is this the answer to that operation? Stores differ in how they call it.
+    pub(super) fn answers(&self, operation: &str) -> bool {
+        let rest = self.name.strip_prefix(operation);
+        rest.is_some_and(|rest| matches!(rest, "Result" | "Response" | "Output"))
     }
 
     /// The error that it is.
@@ -115,7 +120,7 @@ impl Element {
 
     /// The page that it is; `None` where it is none, or tells no way on to the next.
     pub(super) fn page(&self) -> Option<Page> {
-        if !self.is("ListPartsResult") {
+        if !self.answers("ListParts") {
             return None;
         }
         let parts =

@@ -27,7 +27,13 @@ fn a_page_of_parts() {
     let bare = "<ListPartsResult><Part><PartNumber>3</PartNumber><Size>1</Size></Part></ListPartsResult>";
     let want = Page { parts: vec![part(3, 1, "")], next: None };
     assert_eq!(Element::read(bare.as_bytes()).and_then(|r| r.page()), Some(want));
-    for broken in [PAGE.replace("<Size>11", "<Size>-1"), PAGE.replace("PartNumber>2", "PartNumber>x")] {
+    let other = PAGE.replace("ListPartsResult", "ListPartsResponse");
+    assert!(Element::read(other.as_bytes()).and_then(|r| r.page()).is_some(), "as moto calls it");
+    for broken in [
+        PAGE.replace("ListPartsResult", "ListPartsQuery"),
+        PAGE.replace("<Size>11", "<Size>-1"),
+        PAGE.replace("PartNumber>2", "PartNumber>x"),
+    ] {
         assert_eq!(Element::read(broken.as_bytes()).and_then(|r| r.page()), None);
     }
 }
