@@ -14,7 +14,7 @@ mod pace;
 mod protocol;
 mod put;
 mod put_range;
-mod s3;
+pub mod s3;
 mod session;
 mod source;
 #[cfg(test)]
@@ -33,10 +33,7 @@ pub use pace::Pace;
 pub use protocol::{Backward, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
 pub use put::Put;
 pub use put_range::PutRange;
-pub use s3::{
-    Account, BadCredentials, BadManifest, BadPlace, Credentials, Given, LEAST_PART, Manifest, Place, PlaceSettings, S3,
-    Secret, SignedPut, Style, USUAL_PART, VARIABLES, files, is_signed,
-};
+pub use s3::{S3, SignedPut};
 pub use session::{Before, Handle, Lost, Part, Phase, RangesHere, Target, UploadSession};
 pub use source::{Change, Likeness, Source, Stamp};
 pub use tus::{Authority, Tus};

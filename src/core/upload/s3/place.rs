@@ -106,7 +106,8 @@ impl Place {
         if url.credentials().is_some() {
             return Err(BadPlace::UserInfo);
         }
-        let path = decoded(url.secret_url().path().trim_start_matches('/'))?;
+        let path = url.secret_url().path();
+        let path = decoded(path.strip_prefix('/').unwrap_or(path))?;
         let (region, bucket, host) = bucket_in_host(url, settings);
         let mut endpoint = url.secret_url().clone();
         endpoint.set_path("/");
@@ -117,7 +118,7 @@ impl Place {
         }
         let prefix = settings.endpoint.filter(|e| e.origin() == url.origin()).map(|e| e.secret_url().path());
         let prefix = prefix.unwrap_or_default().trim_matches('/');
-        let inside = path.strip_prefix(prefix).filter(|_| !prefix.is_empty()).map(|rest| rest.trim_start_matches('/'));
+        let inside = path.strip_prefix(prefix).filter(|_| !prefix.is_empty()).and_then(|rest| rest.strip_prefix('/'));
         if inside.is_some() {
             endpoint.set_path(&format!("/{prefix}"));
         }

@@ -1,5 +1,6 @@
 //! S3 with keys: the flow, what is resumed and what is sent again, answers that say one thing and mean another.
 
+use super::super::s3::Credentials;
 use super::super::*;
 use super::s3_server::{Instead, Is, KEY, S3Server, SECRET, Stored, TODAY, Tags};
 use super::sim::{Came, MIB, Sim, answer, bytes};

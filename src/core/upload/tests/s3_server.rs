@@ -7,8 +7,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
 
-use super::super::s3::verify_signature;
-use super::super::{Answer, Credentials, Method};
+use super::super::s3::{Credentials, moment_of, verify_signature};
+use super::super::{Answer, Method};
 use super::sim::{Request, Server, answer, digest_of, path};
 use crate::core::digest::Algorithm;
 use crate::core::time::{Delay, Epoch};
@@ -171,7 +171,7 @@ impl S3Server {
         if !verify_signature(ask, &self.keys, self.region) {
             return Some(error(403, "SignatureDoesNotMatch"));
         }
-        let at = crate::core::upload::s3::moment_of(&date).expect("a date");
+        let at = moment_of(&date).expect("a date");
         if here.since(at) > TOLERANCE || at.since(here) > TOLERANCE {
             let mut told = error(403, "RequestTimeTooSkewed");
             told.fields = super::sim::header_map(&[("date", &http_date(here).expect("a date"))]);

@@ -1,5 +1,6 @@
 //! S3 without keys: one signed URL for a whole, and a manifest of them for parts.
 
+use super::super::s3::Manifest;
 use super::super::*;
 use super::s3_server::{Instead, Is, S3Server, TODAY, Tags};
 use super::sim::{Came, KIB, MIB, Sim, answer, bytes};

@@ -1,5 +1,7 @@
 //! URLs of objects, read and written.
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn url(text: &str) -> MirrorUrl {
@@ -65,6 +67,15 @@ fn urls_of_both_styles() {
         );
         assert_eq!(place.url().secret_url().as_str(), text);
     }
+    let below = url("https://store.example/s3");
+    for (text, bucket, key) in [
+        ("https://store.example/s3/b/k", "b", "k"),
+        ("https://store.example/s3b/k", "s3b", "k"),
+        ("https://store.example/s3/b//k", "b", "/k"),
+    ] {
+        let place = Place::parse(text, &settings(Some(&below))).expect(text);
+        assert_eq!((place.bucket(), place.key(), place.url().secret_url().as_str()), (bucket, key, text));
+    }
     let style = PlaceSettings { style: Some(Style::Host), ..settings(None) };
     assert_eq!(Place::parse("https://b.other.example/k", &style).expect("a URL").bucket(), "b");
 }
@@ -101,4 +112,23 @@ fn what_names_no_object() {
     }
     let region = PlaceSettings { region: Some("a/b"), ..settings(None) };
     assert!(matches!(Place::parse("s3://b/k", &region), Err(BadPlace::Region(_))));
+}
+
+proptest! {
+    #[test]
+    fn every_key_comes_back_from_its_url(key in "[^\\p{C}]{1,40}", own in any::<bool>()) {
+        let endpoint = url("http://127.0.0.1:9000");
+        let settings = settings(own.then_some(&endpoint));
+        let Ok(place) = Place::parse(&format!("s3://bucket/{key}"), &settings) else {
+            prop_assert!(key.split('/').any(|part| matches!(part, "." | "..")), "{key:?} is refused");
+            return Ok(());
+        };
+        let again = Place::of_url(place.url(), &settings).expect("a URL of ours");
+        prop_assert_eq!((again.bucket(), again.key(), again.url()), ("bucket", place.key(), place.url()));
+    }
+
+    #[test]
+    fn no_text_is_too_odd(text in ".{0,60}") {
+        let _ = Place::parse(&text, &settings(None));
+    }
 }
