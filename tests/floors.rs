@@ -76,7 +76,7 @@ const OWNED: [(&str, &[&str]); 8] = [
     ("hyper", &["io/transport"]),
     ("hyper_util", &["io/transport"]),
     ("tokio_rustls", &["io/transport"]),
-    ("quick_xml", &["core/state", "core/metalink/xml.rs"]),
+    ("quick_xml", &["core/state", "core/metalink/xml.rs", "core/upload/s3/xml.rs"]),
     ("clap", &["cli"]),
     ("indicatif", &["cli"]),
     ("tracing_subscriber", &["cli"]),

@@ -56,6 +56,7 @@ pub(crate) fn read(asked: &Upload, net: Arc<NetOptions>, cwd: &Path) -> Result<J
         },
         authority: if special.keep_authority { Authority::Ours } else { Authority::Named },
         interop: special.interop.map(interop).unwrap_or_default(),
+        ..UploadOptions::default()
     };
     let options = Options { upload, ..jobs::lasting(&asked.patience, net)? };
     let length = readable(&source)?;

@@ -65,7 +65,7 @@ fn clean_up(records: &[Record]) -> Result<Vec<Abandoned>, EngineError> {
     for record in records {
         let way = ways.of(&record.options.net)?;
         for session in &record.uploads {
-            let Some(orders) = uploads::orders_to_clean_up(record, session.clone(), &way) else { continue };
+            let Ok(orders) = uploads::orders_to_clean_up(record, session.clone(), &way) else { continue };
             let (id, tell, word) = (record.id, tell.clone(), rand::RngExt::random::<u64>(&mut rng));
             let way = Arc::clone(&way);
             let task = lanes.spawn(move |clients| {

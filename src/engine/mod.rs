@@ -8,7 +8,7 @@
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
-//! | `admit_upload`, `uploads`, `abandon` | the same for uploads, and what they leave at servers |
+//! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
@@ -22,6 +22,7 @@ mod ended;
 mod enter;
 mod fan;
 mod hosts;
+mod keys;
 mod leave;
 mod persist;
 mod run;
@@ -38,6 +39,7 @@ mod way;
 pub use abandon::{Abandoned, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
+pub use keys::{account, manifest};
 pub use run::{EngineError, run};
 pub use serve::{Served, Service, serve};
 pub use stop::Stop;

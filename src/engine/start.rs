@@ -14,7 +14,7 @@ use crate::engine::admit::{self, Admission, Entry};
 use crate::engine::ended::held_of;
 use crate::engine::hosts::key_of;
 use crate::engine::slots::Queue;
-use crate::engine::supervisor::{Mail, Supervisor, defect};
+use crate::engine::supervisor::{Mail, Supervisor};
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice, Rounds};
@@ -233,9 +233,12 @@ impl Supervisor<'_> {
     /// The same for an upload, which goes to one server at a time.
     fn start_upload(&mut self, host: &Origin, id: XferId, mirror: usize, now: Now) -> Slot {
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
-        let Some(orders) = transfer.upload_orders(mirror) else {
-            self.handle(id, Event::Local(defect("an upload without a file")), now);
-            return Slot::Back;
+        let orders = match transfer.upload_orders(mirror) {
+            Ok(orders) => orders,
+            Err(fault) => {
+                self.handle(id, Event::Local(fault), now);
+                return Slot::Back;
+            }
         };
         let (stop, way) = (CancellationToken::new(), Arc::clone(&transfer.way));
         transfer.said = None;

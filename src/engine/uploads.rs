@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::digest::Algorithm;
+use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::Event;
@@ -16,7 +17,8 @@ use crate::core::range::Length;
 use crate::core::time::{Delay, Now};
 use crate::core::upload::{ABANDON_PATIENCE, Boinc, Ietf, Protocol, Put, PutRange, Tus, UploadProtocol, UploadSession};
 use crate::core::url::MirrorUrl;
-use crate::engine::supervisor::{Mail, Supervisor, sleep_until};
+use crate::engine::keys;
+use crate::engine::supervisor::{Mail, Supervisor, defect, sleep_until};
 use crate::engine::transfer::Transfer;
 use crate::engine::way::Way;
 use crate::engine::{Notice, Stop};
@@ -51,9 +53,9 @@ impl Uploads {
 
 impl Transfer {
     /// What a session with this server is to do.
-    pub(super) fn upload_orders(&self, mirror: usize) -> Option<Orders> {
+    pub(super) fn upload_orders(&self, mirror: usize) -> Result<Orders, LocalFault> {
         let record = self.record();
-        let server = record.mirrors.get(mirror)?.url.clone();
+        let server = record.mirrors.get(mirror).ok_or_else(|| defect("an upload without a server"))?.url.clone();
         let protocol = record.options.upload.protocol_of(&server);
         let saved = record.uploads.iter().find(|s| s.server == server && s.protocol == protocol).cloned();
         orders(record, server, protocol, saved, self.known_source.clone(), &self.way)
@@ -67,13 +69,13 @@ fn orders(
     saved: Option<UploadSession>,
     known: Option<upload::Known>,
     way: &Way,
-) -> Option<Orders> {
-    let path = record.path.clone()?;
+) -> Result<Orders, LocalFault> {
+    let path = record.path.clone().ok_or_else(|| defect("an upload without a file"))?;
     let options = &record.options.upload;
-    Some(Orders {
-        protocol: speaker(record, protocol),
+    Ok(Orders {
+        protocol: speaker(record, protocol, &server)?,
+        first_origin: record.mirrors.first().map_or_else(|| server.origin(), |first| first.url.origin()),
         server,
-        first_origin: record.mirrors.first()?.url.origin(),
         saved,
         known,
         identity: identity(protocol),
@@ -86,14 +88,14 @@ fn orders(
 }
 
 /// What cleans up after this session of a record.
-pub(super) fn orders_to_clean_up(record: &Record, session: UploadSession, way: &Way) -> Option<Orders> {
+pub(super) fn orders_to_clean_up(record: &Record, session: UploadSession, way: &Way) -> Result<Orders, LocalFault> {
     let (server, protocol) = (session.server.clone(), session.protocol);
     orders(record, server, protocol, Some(session), None, way)
 }
 
-fn speaker(record: &Record, protocol: Protocol) -> Box<dyn UploadProtocol> {
+fn speaker(record: &Record, protocol: Protocol, server: &MirrorUrl) -> Result<Box<dyn UploadProtocol>, LocalFault> {
     let options = &record.options.upload;
-    match protocol {
+    Ok(match protocol {
         Protocol::Boinc => {
             let most = record.max_nbytes.or(record.nbytes).unwrap_or_default();
             let boinc = Boinc::new(most, record.xml_signature.clone());
@@ -103,14 +105,15 @@ fn speaker(record: &Record, protocol: Protocol) -> Box<dyn UploadProtocol> {
         Protocol::PutRange => Box::new(PutRange::default()),
         Protocol::Tus => Box::new(Tus::new(options.authority)),
         Protocol::Ietf => Box::new(Ietf::new(options.interop)),
-    }
+        Protocol::S3 => keys::store(options, server)?,
+    })
 }
 
 /// By which digest a file is known again: the fastest, or the one that the protocol has a use for.
 const fn identity(protocol: Protocol) -> Algorithm {
     match protocol {
         Protocol::Ietf => Algorithm::Sha256,
-        Protocol::Boinc | Protocol::Put | Protocol::PutRange | Protocol::Tus => Algorithm::Blake3,
+        Protocol::Boinc | Protocol::Put | Protocol::PutRange | Protocol::Tus | Protocol::S3 => Algorithm::Blake3,
     }
 }
 
@@ -185,7 +188,7 @@ impl Supervisor<'_> {
             return;
         }
         for session in std::mem::take(&mut record.uploads) {
-            let Some(orders) = orders_to_clean_up(record, session, way) else { continue };
+            let Ok(orders) = orders_to_clean_up(record, session, way) else { continue };
             self.clean_up(record.id, orders, Arc::clone(way));
         }
     }

@@ -36,6 +36,9 @@ pub(super) const ORDER: &[&str] = &[
     "surplus_is_done",
     "own_authority",
     "interop",
+    "profile",
+    "region",
+    "manifest",
     "header",
     "user",
     "netrc",
@@ -100,6 +103,9 @@ fn upload(options: &UploadOptions) -> Vec<Node> {
     nodes.extend((options.surplus == Surplus::Done).then(|| Node::flag("surplus_is_done")));
     nodes.extend((options.authority == Authority::Ours).then(|| Node::flag("own_authority")));
     nodes.extend((interop != Interop::default()).then(|| Node::plain("interop", interop.word())));
+    nodes.extend(options.profile.as_deref().map(|profile| Node::text("profile", profile)));
+    nodes.extend(options.region.as_deref().map(|region| Node::text("region", region)));
+    nodes.extend(options.manifest.as_deref().map(|path| Node::path("manifest", path)));
     nodes
 }
 
@@ -117,6 +123,9 @@ fn read_upload(element: &Element<'_>) -> UploadOptions {
         read_back: word("read_back").and_then(|w| ReadBack::from_word(&w)).unwrap_or_default(),
         surplus: if flag(element, "surplus_is_done") { Surplus::Done } else { Surplus::Conflict },
         authority: if flag(element, "own_authority") { Authority::Ours } else { Authority::Named },
+        profile: word("profile"),
+        region: word("region"),
+        manifest: element.child("manifest").map(scalar::path),
         interop: word("interop").and_then(|w| Interop::from_word(&w)).unwrap_or_default(),
     }
 }

@@ -336,6 +336,9 @@ mod tests {
             surplus: Surplus::Done,
             authority: Authority::Ours,
             interop: Interop::Six,
+            profile: Some("lab".into()),
+            region: Some("eu-1".into()),
+            manifest: Some("/srv/urls.json".into()),
         };
         let options = Arc::new(Options { upload, ..Options::default() });
         let record = Record { options, ..record() };

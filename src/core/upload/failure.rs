@@ -118,6 +118,23 @@ pub enum UpFailure {
         /// What the body said, made printable.
         said: String,
     },
+    /// A store's own word for what is wrong, which says more than its status.
+    #[error("the store says {word}{}", said_text(message))]
+    Store {
+        /// To which call.
+        call: Call,
+        /// The status code; below 300 where the error came in the body of what looked like success.
+        code: u16,
+        /// Its code for the error: letters, digits and dots.
+        word: String,
+        /// A Retry-After that could be read.
+        retry_after: Option<Delay>,
+        /// Its message, made printable.
+        message: String,
+    },
+    /// A URL that was signed for some time only, which is over.
+    #[error("the signed URL is not valid any more: a new one is needed")]
+    UrlExpired,
     /// A session URL that would send the bytes to somebody else.
     #[error("the server names a session at another place ({to}), which is not followed")]
     ElsewhereNamed {

@@ -15,6 +15,7 @@ mod pace;
 mod protocol;
 mod put;
 mod put_range;
+pub mod s3;
 mod session;
 mod source;
 #[cfg(test)]
@@ -31,13 +32,14 @@ pub use ietf::{Ietf, Interop};
 pub use machine::{Event, Next, Persist, Plan, Step, UpEnd, UpXfer};
 pub use options::{ReadBack, UploadOptions};
 pub use pace::Pace;
-pub use protocol::{Backward, EmptyFile, Foreign, Protocol, UploadProtocol, Ways};
+pub use protocol::{Backward, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
 pub use put::Put;
 pub use put_range::PutRange;
+pub use s3::{S3, SignedPut};
 pub use session::{Before, Handle, Lost, Part, Phase, RangesHere, Target, UploadSession};
 pub use source::{Change, Likeness, Source, Stamp};
 pub use tus::{Authority, Tus};
-pub use verdict::{Row, UpScope, UpVerdict, judge, row};
+pub use verdict::{Row, UpScope, UpVerdict, judge, row, store_row};
 
 use crate::core::range::Length;
 use crate::core::time::Delay;

@@ -1,5 +1,7 @@
 //! What a command said about an upload beyond its file and its servers, as a later process needs it to go on.
 
+use std::path::PathBuf;
+
 use super::boinc::Surplus;
 use super::ietf::Interop;
 use super::protocol::Protocol;
@@ -27,6 +29,12 @@ pub struct UploadOptions {
     pub authority: Authority,
     /// `ietf`: which text is spoken.
     pub interop: Interop,
+    /// `s3`: the profile whose keys are used. The keys themselves are stored nowhere.
+    pub profile: Option<String>,
+    /// `s3`: the region to ask first.
+    pub region: Option<String>,
+    /// `s3`: a file with a list of signed URLs; absolute.
+    pub manifest: Option<PathBuf>,
 }
 
 /// Is what was stored read back and compared, where the server names no digest of it?

@@ -21,11 +21,13 @@ pub enum Protocol {
     Tus,
     /// Resumable uploads of the IETF.
     Ietf,
+    /// Object stores that speak S3.
+    S3,
 }
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Boinc, Self::Put, Self::PutRange, Self::Tus, Self::Ietf];
+    pub const ALL: [Self; 6] = [Self::Boinc, Self::Put, Self::PutRange, Self::Tus, Self::Ietf, Self::S3];
 
     /// Its name, as users write it.
     pub const fn word(self) -> &'static str {
@@ -35,6 +37,7 @@ impl Protocol {
             Self::PutRange => "put-range",
             Self::Tus => "tus",
             Self::Ietf => "ietf",
+            Self::S3 => "s3",
         }
     }
 
@@ -94,6 +97,15 @@ pub enum Backward {
     Void,
 }
 
+/// Who follows redirects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redirects {
+    /// The machine, which sends the same request again.
+    Followed,
+    /// The protocol: its requests are valid only where they were meant to go.
+    Told,
+}
+
 /// One kind of server. Pure: each call leaves one thing to do at a time, and `answered` takes what came of it.
 ///
 /// The machine sees to it that `probe` comes after every body whose answer was lost, so that an implementation never
@@ -104,6 +116,11 @@ pub trait UploadProtocol: fmt::Debug + Send {
 
     /// What the machine must know of it.
     fn ways(&self, job: &Job) -> Ways;
+
+    /// Who follows redirects.
+    fn redirects(&self) -> Redirects {
+        Redirects::Followed
+    }
 
     /// Makes the server ready, or takes up the session of the record. Ends with [`super::Found::Ready`].
     fn prepare(&mut self, job: &mut Job) -> Turn;

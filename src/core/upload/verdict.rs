@@ -78,14 +78,15 @@ fn missing(protocol: Protocol, call: Call) -> Row {
     match protocol {
         Protocol::Boinc => Row::End(UpScope::Transient { floor: None }),
         Protocol::Put | Protocol::PutRange => Row::End(UpScope::Doubtful),
-        Protocol::Tus | Protocol::Ietf if on_session(call) => Row::NewSession,
-        Protocol::Tus | Protocol::Ietf => Row::End(UpScope::RefuseServer),
+        Protocol::Tus | Protocol::Ietf | Protocol::S3 if on_session(call) => Row::NewSession,
+        Protocol::Tus | Protocol::Ietf | Protocol::S3 => Row::End(UpScope::RefuseServer),
     }
 }
 
 const fn conflict(protocol: Protocol) -> Row {
     match protocol {
-        Protocol::Boinc => Row::End(UpScope::Transient { floor: None }),
+        // Of S3: another request on the same object is under way.
+        Protocol::Boinc | Protocol::S3 => Row::End(UpScope::Transient { floor: None }),
         Protocol::Put | Protocol::PutRange => Row::End(UpScope::RefuseServer),
         Protocol::Tus | Protocol::Ietf => Row::Probe,
     }
@@ -94,18 +95,66 @@ const fn conflict(protocol: Protocol) -> Row {
 const fn precondition(protocol: Protocol) -> Row {
     match protocol {
         Protocol::Boinc => Row::End(UpScope::Transient { floor: None }),
-        Protocol::Put | Protocol::PutRange => Row::End(UpScope::RefuseServer),
+        Protocol::Put | Protocol::PutRange | Protocol::S3 => Row::End(UpScope::RefuseServer),
         Protocol::Tus | Protocol::Ietf => Row::End(UpScope::RefuseProtocol),
     }
 }
 
 const fn too_large(protocol: Protocol, call: Call) -> Row {
     match (protocol, call) {
-        (Protocol::Put, _) => Row::End(UpScope::RefuseServer),
+        // The parts of a session all have one size.
+        (Protocol::Put | Protocol::S3, _) => Row::End(UpScope::RefuseServer),
         (_, Call::Send(_)) => Row::Segment,
         (Protocol::Boinc, _) => Row::End(UpScope::Transient { floor: None }),
         _ => Row::End(UpScope::RefuseServer),
     }
+}
+
+/// The same for stores that name an error: what its name means, whatever the status. `None` for a name that is not known;
+/// then the status counts.
+pub fn store_row(call: Call, word: &str, retry_after: Option<Delay>) -> Option<Row> {
+    let floor = retry_after.filter(|d| *d > Delay::ZERO).map(|d| d.min(RETRY_AFTER_CAP));
+    Some(match word {
+        "SlowDown"
+        | "SlowDownRead"
+        | "SlowDownWrite"
+        | "ServiceUnavailable"
+        | "InternalError"
+        | "RequestTimeout"
+        | "Busy"
+        | "TooManyRequests"
+        | "Throttling"
+        | "ThrottlingException"
+        | "RequestLimitExceeded"
+        | "OperationAborted"
+        | "ConditionalRequestConflict" => Row::End(UpScope::Transient { floor }),
+        // What came was not what was sent: the line is to blame.
+        "IncompleteBody" | "BadDigest" | "XAmzContentSHA256Mismatch" | "XAmzContentChecksumMismatch" => {
+            Row::End(UpScope::Transient { floor })
+        }
+        "AccessDenied"
+        | "ExpiredToken"
+        | "InvalidToken"
+        | "TokenRefreshRequired"
+        | "InvalidAccessKeyId"
+        | "SignatureDoesNotMatch"
+        | "InvalidSecurity"
+        | "AccountProblem"
+        | "AllAccessDisabled"
+        | "NotSignedUp"
+        | "RequestTimeTooSkewed"
+        | "RequestExpired"
+        | "AuthorizationHeaderMalformed"
+        | "AuthorizationQueryParametersError"
+        | "QuotaExceeded" => Row::End(UpScope::Attention),
+        "NoSuchUpload" if on_session(call) => Row::NewSession,
+        "InvalidPart" | "InvalidPartOrder" | "EntityTooSmall" if call == Call::Finish => Row::Probe,
+        "NoSuchUpload" | "NoSuchBucket" | "InvalidBucketName" | "EntityTooLarge" | "EntityTooSmall" | "InvalidPart"
+        | "InvalidPartOrder" | "KeyTooLongError" | "MethodNotAllowed" | "NotImplemented" | "InvalidArgument"
+        | "InvalidRequest" | "InvalidDigest" | "MalformedXML" | "PermanentRedirect" | "TemporaryRedirect"
+        | "Redirect" | "PreconditionFailed" | "InvalidObjectState" => Row::End(UpScope::RefuseServer),
+        _ => return None,
+    })
 }
 
 /// Does the call speak to the URL of a session?
@@ -125,6 +174,13 @@ pub fn judge(failure: &UpFailure) -> UpVerdict {
         UpFailure::Status { protocol, call, code, retry_after, .. } => {
             return of_status(*code, row(*protocol, *call, *code, *retry_after));
         }
+        UpFailure::Store { call, code, word, retry_after, .. } => {
+            // In the body of what looked like success stands what is an error of the server's own.
+            let code = if *code < 300 { 500 } else { *code };
+            let told = store_row(*call, word, *retry_after);
+            return of_status(code, told.unwrap_or_else(|| row(Protocol::S3, *call, code, *retry_after)));
+        }
+        UpFailure::UrlExpired => (Class::Denied, UpScope::Attention, HostSign::Answering),
         UpFailure::Later { .. } | UpFailure::Busy { .. } => (Class::Throttled, transient, HostSign::Answering),
         UpFailure::Never { .. } | UpFailure::Application { .. } => {
             (Class::Denied, UpScope::RefuseServer, HostSign::Answering)

@@ -17,6 +17,9 @@ const STALLS_TO_CHALLENGE: u32 = 2;
 /// So many answers without growth, and they are the server's way.
 const MAX_UNMOVED: u32 = 2;
 
+/// So often what a server lost is sent again in one session.
+const MAX_LOSSES: u32 = 3;
+
 /// A checksum that did not agree is given one more: the chunk is read and counted anew each time.
 const MAX_MISMATCHES: u32 = 3;
 
@@ -70,8 +73,19 @@ impl UpXfer {
         }
         session.confirmed = at;
         match self.attempt.take() {
-            None => self.go_on(),
+            None => {
+                self.lost_some(at);
+                self.go_on()
+            }
             Some(attempt) => self.judged(attempt, at),
+        }
+    }
+
+    /// What the server lost counts as growth when it is sent again: but not for ever.
+    fn lost_some(&mut self, at: Offset) {
+        if at < self.high && self.losses < MAX_LOSSES {
+            self.losses += 1;
+            self.high = at;
         }
     }
 
@@ -93,7 +107,10 @@ impl UpXfer {
     }
 
     fn unmoved(&mut self, attempt: Attempt) -> Step {
-        let floor = self.protocol.ways(&self.job).floor;
+        let ways = self.protocol.ways(&self.job);
+        let floor = ways.floor;
+        // A part is kept whole or not at all. Where the one before it arrived, a cut is no reason to end the session.
+        let in_parts = ways.segments && ways.cap == Some(floor);
         self.unmoved += 1;
         let fruitless = self.unmoved >= MAX_UNMOVED;
         match &attempt.ended {
@@ -106,7 +123,11 @@ impl UpXfer {
             }
             Ended::Broke(_) => {
                 self.job.session.pace.stall(floor);
-                self.challenge(attempt)
+                if in_parts && std::mem::take(&mut self.moved) {
+                    self.rest(AFTER_A_CUT, Then::GoOn)
+                } else {
+                    self.challenge(attempt)
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use attempt::Attempt;
 use super::ask::{Answer, Ask, Interim, Method};
 use super::failure::UpFailure;
 use super::found::{Call, Job, Proof};
-use super::protocol::{Protocol, UploadProtocol};
+use super::protocol::{Protocol, Redirects, UploadProtocol};
 use super::session::UploadSession;
 use super::source::{Change, Source, Stamp};
 use crate::core::digest::{Algorithm, Expected};
@@ -146,6 +146,10 @@ pub struct UpXfer {
     attempt: Option<Attempt>,
     /// Confirmed and not lost again, in this session.
     high: Offset,
+    /// How often the server was found to have lost what it had confirmed.
+    losses: u32,
+    /// It has grown since a body broke off without growth: parts are kept whole or not at all.
+    moved: bool,
     /// Answers without growth in a row.
     unmoved: u32,
     /// Requests without progress in a row.
@@ -219,6 +223,8 @@ impl UpXfer {
             hops: 0,
             attempt: None,
             high: Offset::ZERO,
+            losses: 0,
+            moved: false,
             unmoved: 0,
             fruitless: 0,
             waits: 0,
@@ -279,7 +285,8 @@ impl UpXfer {
     /// The request that a redirect asks for. Only those that keep method and body are followed, and for questions also
     /// the older ones, but not by the IETF's protocol, which forbids it.
     fn redirected(&mut self, answer: &Answer) -> Option<Result<Ask, RedirectFault>> {
-        if !(300..400).contains(&answer.status) || answer.status == 304 {
+        let told = self.protocol.redirects() == Redirects::Told;
+        if told || !(300..400).contains(&answer.status) || answer.status == 304 {
             return None;
         }
         let last = self.last.clone()?;

@@ -179,7 +179,9 @@ impl UpXfer {
     fn next_range(&self) -> ByteRange {
         let ways = self.protocol.ways(&self.job);
         let (start, end) = (self.job.session.confirmed, self.job.size().as_end());
-        let most = [self.job.session.pace.segment, ways.cap].into_iter().flatten().min();
+        // What was learned with smaller bodies does not cut those of a protocol that has a least size.
+        let segment = self.job.session.pace.segment.map(|segment| segment.max(ways.floor));
+        let most = [segment, ways.cap].into_iter().flatten().min();
         match most {
             Some(most) if ways.segments => ByteRange::new(start, end.min(start + most)),
             _ => ByteRange::new(start, end),
@@ -196,6 +198,7 @@ impl UpXfer {
     /// The server has moved: what was counted against it counts no more.
     pub(super) fn progressed(&mut self, at: Offset) {
         self.high = self.high.max(at);
+        self.moved = true;
         (self.unmoved, self.fruitless, self.waits, self.waited) = (0, 0, 0, Delay::ZERO);
     }
 }

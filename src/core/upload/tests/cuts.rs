@@ -7,6 +7,9 @@ use super::super::*;
 use super::boinc_server::{Front, Handler};
 use super::dav_server::{Dav, Half, Ranges};
 use super::ietf_server::IetfServer;
+use super::s3::s3;
+use super::s3_server::{S3Server, Tags};
+use super::s3_urls::by_urls;
 use super::sim::{Came, KIB, MIB, Server, Sim, bytes};
 use super::tus_server::TusServer;
 
@@ -97,6 +100,30 @@ fn lost_answers_and_kills_spoil_nothing() {
         ends_well(ietf(SMALL), seed, 15, 30);
         ends_well(put_range(SMALL, Dav::new(Ranges::Appended, Half::Nothing)), seed, 15, 10);
         ends_well(put_range(SMALL, Dav::new(Ranges::Refused(501), Half::Nothing)), seed, 15, 10);
+    }
+}
+
+/// Of a part that broke off a store keeps nothing: ten cuts cost at most ten parts.
+#[test]
+fn parts_of_a_store_are_sent_again_and_nothing_else() {
+    for seed in 0..3 {
+        for kills in [0, 20] {
+            let sim = ends_well(by_urls(SIZE), seed, 0, kills);
+            let most = SIZE + 10 * MIB / 4;
+            assert!(sim.sent <= most, "{} bytes sent of {SIZE}", sim.sent);
+        }
+    }
+}
+
+#[test]
+fn lost_answers_of_stores_spoil_nothing() {
+    for seed in 0..6 {
+        ends_well(by_urls(SMALL), seed, 15, 30);
+        ends_well(s3(SMALL, S3Server::new()), seed, 15, 30);
+    }
+    for (seed, tags) in [(1, Tags::Md5), (2, Tags::Opaque), (3, Tags::Kms), (4, Tags::Unlisted), (5, Tags::Md5)] {
+        let page = 1 + usize::try_from(seed).expect("fits");
+        ends_well(s3(12 * MIB, S3Server { tags, page, ..S3Server::new() }), seed, 8, 15);
     }
 }
 

@@ -5,7 +5,7 @@ use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::range::{ByteRange, Offset};
 use crate::core::verdict::{Class, HostSign};
 
-use Protocol::{Boinc as B, Ietf as I, Put as P, PutRange as R, Tus as T};
+use Protocol::{Boinc as B, Ietf as I, Put as P, PutRange as R, S3 as O, Tus as T};
 
 const SEND: Call = Call::Send(ByteRange::new(Offset(0), Offset(9)));
 const TRANSIENT: Row = Row::End(UpScope::Transient { floor: None });
@@ -36,9 +36,9 @@ fn busy_servers_are_transient_everywhere() {
 fn what_is_missing() {
     all(&[B], SEND, &[404, 410], TRANSIENT);
     all(&[P, R], SEND, &[404, 410], Row::End(UpScope::Doubtful));
-    all(&[T, I], Call::Prepare, &[404, 410], REFUSE);
+    all(&[T, I, O], Call::Prepare, &[404, 410], REFUSE);
     for call in [Call::Probe, SEND, Call::Finish] {
-        all(&[T, I], call, &[404, 410], Row::NewSession);
+        all(&[T, I, O], call, &[404, 410], Row::NewSession);
     }
 }
 
@@ -52,6 +52,8 @@ fn credentials_keep_the_session() {
 #[test]
 fn conflicts_conditions_and_sizes() {
     all(&[B], SEND, &[409, 412], TRANSIENT);
+    all(&[O], SEND, &[409], TRANSIENT);
+    all(&[O], SEND, &[412, 413], REFUSE);
     all(&[P, R], SEND, &[409, 412], REFUSE);
     all(&[T, I], SEND, &[409], Row::Probe);
     all(&[T, I], SEND, &[412], PROTOCOL);
@@ -62,12 +64,38 @@ fn conflicts_conditions_and_sizes() {
 
 #[test]
 fn locks_and_the_rest() {
-    all(&[B, P, R], SEND, &[423], TRANSIENT);
+    all(&[B, P, R, O], SEND, &[423], TRANSIENT);
     all(&[T, I], SEND, &[423], Row::Wait);
     all(&[B], SEND, &[400, 405, 415, 501, 418], TRANSIENT);
-    all(&[P, R, I], SEND, &[400, 405, 415, 501, 418], REFUSE);
+    all(&[P, R, I, O], SEND, &[301, 400, 405, 415, 501, 418], REFUSE);
     all(&[T], Call::Prepare, &[400, 405, 415, 501, 418], REFUSE);
     all(&[T], SEND, &[400, 460], Row::Probe);
+}
+
+#[test]
+fn a_store_s_own_word_counts_before_the_status() {
+    let row = |call, word| store_row(call, word, None);
+    let attention = Some(Row::End(UpScope::Attention));
+    assert_eq!(row(SEND, "SlowDown"), Some(TRANSIENT));
+    assert_eq!(row(SEND, "ExpiredToken"), attention);
+    assert_eq!(row(Call::Finish, "InternalError"), Some(TRANSIENT));
+    assert_eq!((row(SEND, "NoSuchUpload"), row(Call::Prepare, "NoSuchUpload")), (Some(Row::NewSession), Some(REFUSE)));
+    for word in ["InvalidPart", "InvalidPartOrder", "EntityTooSmall"] {
+        assert_eq!((row(Call::Finish, word), row(SEND, word)), (Some(Row::Probe), Some(REFUSE)));
+    }
+    assert_eq!((row(SEND, "NoSuchBucket"), row(SEND, "EntityTooLarge")), (Some(REFUSE), Some(REFUSE)));
+    assert_eq!(row(SEND, "OfTomorrow"), None);
+    let store = |code, word: &str| {
+        let (word, message, retry_after) = (word.to_owned(), String::new(), Some(Delay::from_secs(9)));
+        judge(&UpFailure::Store { call: SEND, code, word, retry_after, message })
+    };
+    assert_eq!(store(503, "SlowDown").scope, UpScope::Transient { floor: Some(Delay::from_secs(9)) });
+    assert_eq!(
+        (store(200, "InternalError").class, store(200, "InternalError").host),
+        (Class::Throttled, HostSign::Failing)
+    );
+    assert_eq!((store(403, "Other").scope, store(400, "Other").scope), (UpScope::Attention, UpScope::RefuseServer));
+    assert_eq!(judge(&UpFailure::UrlExpired).scope, UpScope::Attention);
 }
 
 #[test]

@@ -1,0 +1,144 @@
+//! The end of an upload: it is closed, and what was stored is looked at. An answer of 200 may be an error, and an upload
+//! that is gone may have been closed by a request whose answer was lost.
+
+use super::S3;
+use super::answers::{foreign, is_busy};
+use super::parts::{bare, composite, is_composite, md5_of};
+use super::refusal::{fault_of, is_encrypted, store_failure, tag_of};
+use super::request::{Authority, Op};
+use super::xml::{Element, tag};
+use crate::core::digest::Algorithm;
+use crate::core::upload::ask::Answer;
+use crate::core::upload::failure::UpFailure;
+use crate::core::upload::found::{Call, Found, Job, Proof, Turn};
+use crate::core::upload::session::Before;
+use crate::core::upload::verdict::{Row, store_row};
+use crate::core::upload::wire::{is_new, size_told, standing, wrong_size};
+
+/// What the tag of the whole says.
+enum Tag {
+    /// It is made of the MD5s of what was sent.
+    Ours,
+    /// It is made of others.
+    Other(UpFailure),
+    /// It is of a kind that says nothing.
+    Mute,
+}
+
+impl S3 {
+    /// The answer to the closing request.
+    pub(super) fn closed(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
+        let fault = fault_of(answer);
+        let word = fault.as_ref().map(|fault| fault.word.clone()).unwrap_or_default();
+        if word == "NoSuchUpload" || (fault.is_none() && matches!(answer.status, 404 | 410)) {
+            return self.doubt(job, call, answer);
+        }
+        if let Some(fault) = fault.filter(|_| store_row(call, &word, None) == Some(Row::Probe)) {
+            if self.refused_list {
+                return Turn::failed(store_failure(call, answer, fault));
+            }
+            self.refused_list = true;
+            return self.list_again(job);
+        }
+        if !answer.is_success() || !word.is_empty() {
+            return self.refused(job, call, answer);
+        }
+        let root = Element::read(&answer.body).filter(|root| root.answers("CompleteMultipartUpload"));
+        // The parts may all be there still: the next session asks.
+        let Some(root) = root else { return foreign(answer, "it does not say that the upload is closed") };
+        self.whole_tag = root.value("ETag").and_then(tag).filter(|_| !is_encrypted(answer));
+        if self.can_look() { self.issue(job, Op::Head) } else { self.unseen(job) }
+    }
+
+    /// Was it closed by a request whose answer was lost?
+    fn doubt(&mut self, job: &Job, call: Call, answer: &Answer) -> Turn {
+        if self.can_look() { self.issue(job, Op::Doubt) } else { self.refused(job, call, answer) }
+    }
+
+    fn can_look(&self) -> bool {
+        match &self.authority {
+            Authority::Signed(_) => true,
+            Authority::Manifest(manifest) => manifest.head.is_some(),
+        }
+    }
+
+    /// What stands there after it was closed.
+    pub(super) fn headed(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
+        if let Some(turn) = self.learned(job, answer, None) {
+            return turn;
+        }
+        let told = size_told(answer);
+        match answer.status {
+            200..=299 if told.is_some_and(|told| told != job.size()) => Turn::failed(wrong_size(job, told)),
+            200..=299 => match self.tag_says(job, tag_of(answer).as_deref(), is_encrypted(answer)) {
+                Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
+                Tag::Other(failure) => Turn::failed(failure),
+                Tag::Mute if told.is_some() => Turn::Found(Found::Complete(Proof::Size)),
+                Tag::Mute => Turn::Found(Found::Complete(Proof::Status)),
+            },
+            404 | 410 => Turn::failed(wrong_size(job, None)),
+            // Who may write need not be allowed to look.
+            401 | 403 | 405 | 501 => self.unseen(job),
+            _ => self.refused(job, call, answer),
+        }
+    }
+
+    /// Nobody lets us look: the tag that the store gave the whole has to do, where it gave one.
+    fn unseen(&self, job: &Job) -> Turn {
+        match self.tag_says(job, self.whole_tag.as_deref(), false) {
+            Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
+            Tag::Other(failure) => Turn::failed(failure),
+            Tag::Mute => Turn::Found(Found::Complete(Proof::Status)),
+        }
+    }
+
+    /// The upload is gone: it counts as closed only if what stands there is the file, by its tag, or by its size where
+    /// the tag says nothing and something else stood there before.
+    pub(super) fn in_doubt(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
+        if let Some(turn) = self.learned(job, answer, None) {
+            return turn;
+        }
+        if is_busy(answer.status) {
+            return self.refused(job, call, answer);
+        }
+        let before = job.session.target.before.as_ref().unwrap_or(&Before::Untold);
+        if !answer.is_success() || size_told(answer) != Some(job.size()) {
+            return self.gone();
+        }
+        match self.tag_says(job, tag_of(answer).as_deref(), is_encrypted(answer)) {
+            Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
+            Tag::Mute if is_new(&standing(answer), before) => Turn::Found(Found::Complete(Proof::Size)),
+            Tag::Mute | Tag::Other(_) => self.gone(),
+        }
+    }
+
+    /// Begins anew, where that is possible.
+    fn gone(&self) -> Turn {
+        match self.authority {
+            Authority::Signed(_) => Turn::Found(Found::Lost),
+            Authority::Manifest(_) => Turn::failed(UpFailure::UrlExpired),
+        }
+    }
+
+    fn tag_says(&self, job: &Job, told: Option<&str>, encrypted: bool) -> Tag {
+        let (Some(told), false) = (told, encrypted) else { return Tag::Mute };
+        let parts = &job.session.parts;
+        let ours = if self.is_single(job) {
+            parts.first().map(|part| bare(&part.etag).to_owned()).filter(|tag| md5_of(tag).is_some())
+        } else {
+            composite(parts)
+        };
+        let comparable = match self.is_single(job) {
+            true => md5_of(told).is_some(),
+            false => is_composite(told, parts.len()),
+        };
+        match ours.filter(|_| comparable) {
+            Some(ours) if ours.eq_ignore_ascii_case(bare(told)) => Tag::Ours,
+            Some(ours) => {
+                let (algorithm, found) = (Algorithm::Md5.name(), bare(told).to_owned());
+                Tag::Other(UpFailure::WrongDigest { algorithm, ours, found })
+            }
+            None => Tag::Mute,
+        }
+    }
+}
