@@ -297,6 +297,14 @@ pub enum LocalFault {
         /// How much is needed or what the system said.
         detail: String,
     },
+    /// The file would become larger than any may be here: by the limit of this process, or of the file system.
+    #[error("{path} cannot grow: {detail}")]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Which limit, and what to do.
+        detail: String,
+    },
     /// The system refuses.
     #[error("cannot {doing} {path}: {detail}")]
     Io {

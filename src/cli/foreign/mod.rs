@@ -17,6 +17,7 @@ pub(crate) use texts::{
 pub(crate) use crate::core::metalink::MetaFile;
 
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
+pub(crate) use crate::io::limits::{LEAST_DESCRIPTORS, descriptors, largest_file};
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
 pub(crate) use crate::engine::{Added, EngineError, Stop, Told};
