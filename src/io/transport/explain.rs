@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError};
 
-use super::resolve::NoAddress;
+use super::resolve::{NoAddress, Private};
 use super::tls::{self, NoRoots};
 use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};
 use crate::core::file_xfer::Framing;
@@ -32,6 +32,9 @@ pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Fail
     if let Some(name) = find::<NoAddress>(&chain) {
         return Failure::Resolve { host: harmless(&name.host), detail: harmless(&name.detail) };
     }
+    if let Some(refused) = find::<Private>(&chain) {
+        return private(refused);
+    }
     if let Some(failure) = find::<rustls::Error>(&chain).and_then(of_tls) {
         return failure;
     }
@@ -45,6 +48,11 @@ pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Fail
         return Failure::Connect { detail: format!("no request can be made of this URL: {}", last(&chain)) };
     }
     of_exchange(&chain)
+}
+
+/// A mirror that a server named, and that is not asked.
+pub(super) fn private(refused: &Private) -> Failure {
+    Failure::PrivateMirror { host: harmless(&refused.host), address: refused.address }
 }
 
 /// The body broke off.
