@@ -13,7 +13,7 @@ use crate::core::range::{ByteRange, RangeSet};
 use crate::io::durable;
 use crate::io::owner;
 
-use crate::io::part::{self, Inspection, PartStore};
+use crate::io::part::{self, Inspection, Leftovers};
 use crate::io::state_file::{StateError, StateFile};
 
 /// Damage, or something odd, in a state file.
@@ -87,8 +87,8 @@ pub(crate) trait Book {
     fn holder(&self, record: &Record) -> Option<String>;
     /// The part file and what stands beside it, whether there or not; the part file first.
     fn parts(&self, record: &Record) -> Vec<PathBuf>;
-    /// Removes those; answers what there was.
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault>;
+    /// Holds those, so that no download begins on them, until they are removed or let go of.
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault>;
     /// It was finished, and its file is not there any more.
     fn is_missing(&self, record: &Record) -> bool;
     /// What the part file and the journal hold, all bytes that have sums read and compared. `None` of what has no path.
@@ -109,6 +109,9 @@ pub(crate) enum Left {
     /// Its part file, or what stands beside one.
     Parts,
 }
+
+/// Part files that are held: removes them, and answers what there was.
+pub(crate) type HeldParts = Box<dyn FnOnce() -> Result<Left, LocalFault>>;
 
 /// The real one.
 pub(crate) struct StateBook {
@@ -172,10 +175,12 @@ impl Book for StateBook {
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         record.path.iter().flat_map(|p| part::file_names(p)).collect()
     }
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
-        let there = self.parts(record).iter().any(|path| path.symlink_metadata().is_ok());
-        record.path.as_deref().map_or(Ok(()), PartStore::remove)?;
-        Ok(if there { Left::Parts } else { Left::Nothing })
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault> {
+        let held = record.path.as_deref().map(Leftovers::hold).transpose()?;
+        Ok(Box::new(move || {
+            let removed = held.map_or(Ok(false), Leftovers::remove)?;
+            Ok(if removed { Left::Parts } else { Left::Nothing })
+        }))
     }
     fn is_missing(&self, record: &Record) -> bool {
         let ours = record.status == Status::Done && record.direction == Direction::Download;

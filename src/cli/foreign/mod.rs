@@ -7,6 +7,8 @@ mod book;
 mod net;
 mod texts;
 
+#[cfg(test)]
+pub(crate) use book::HeldParts;
 pub(crate) use book::{Book, BookError, Contents, Left, StateBook, Warning, create_folder, orphans};
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState};
+use crate::cli::foreign::{BookError, HeldParts, Inspection, JournalState, Left, PartState};
 use crate::cli::samples::{self, at};
 use crate::core::digest::{Algorithm, Pieces};
 use crate::core::failure::LocalFault;
@@ -56,9 +56,12 @@ impl Book for Fake {
     fn is_missing(&self, record: &Record) -> bool {
         self.missing && record.status == Status::Done
     }
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
-        let removed = self.parts(record).into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
-        Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault> {
+        let parts = self.parts(record);
+        Ok(Box::new(move || {
+            let removed = parts.into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
+            Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
+        }))
     }
     fn inspect(&self, record: &Record) -> Option<Result<Inspection, LocalFault>> {
         self.outline(record).map(Ok)

@@ -47,8 +47,27 @@ pub(super) fn take(path: &Path, standing: Standing, remarks: &mut Vec<String>) -
             return Ok(taken);
         }
     }
+    Err(replaced_again_and_again(path))
+}
+
+fn replaced_again_and_again(path: &Path) -> LocalFault {
     let detail = "other processes replace it again and again".into();
-    Err(LocalFault::Io { doing: "open", path: path.display().to_string(), detail })
+    LocalFault::Io { doing: "open", path: path.display().to_string(), detail }
+}
+
+/// Opens and locks the regular file at `path`, whatever it holds; `None` where none stands there.
+pub(super) fn hold(path: &Path) -> Result<Option<File>, LocalFault> {
+    for _ in 0..ATTEMPTS {
+        if !look(path)?.is_some_and(|meta| meta.is_file()) {
+            return Ok(None);
+        }
+        let Some(file) = open_existing(path)? else { continue };
+        lock(&file, path, &mut Vec::new())?;
+        if names(path, &file)? {
+            return Ok(Some(file));
+        }
+    }
+    Err(replaced_again_and_again(path))
 }
 
 /// The file at `path` where it is regular, ours and has one name; anything else there is removed.
