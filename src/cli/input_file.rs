@@ -64,6 +64,9 @@ fn set(entry: &mut Entry, text: &str) -> Result<(), String> {
 }
 
 #[cfg(test)]
+mod fuzzed;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

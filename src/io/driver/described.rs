@@ -43,7 +43,9 @@ impl Session {
         let first_byte = self.orders.timeouts.first_byte;
         let (typed, first) = (self.orders.url.clone(), self.orders.first_origin.clone());
         let fetch = async move {
-            let Ok(Some(bytes)) = tokio::time::timeout(PATIENCE, fetch(&hands, &url, (&typed, &first), first_byte)).await else {
+            let Ok(Some(bytes)) =
+                tokio::time::timeout(PATIENCE, fetch(&hands, &url, (&typed, &first), first_byte)).await
+            else {
                 return;
             };
             // Nobody may be waiting any more.
