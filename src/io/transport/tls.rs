@@ -170,9 +170,10 @@ fn certificates(path: &Path, origin: &'static str) -> Result<Vec<CertificateDer<
     Ok(found)
 }
 
-/// The certificates of a PEM file; none where one of them is damaged.
+/// The certificates of a PEM file; none where one of them is damaged or empty.
 fn certificates_in(text: &[u8]) -> Vec<CertificateDer<'static>> {
-    CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>().unwrap_or_default()
+    let found = CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>().unwrap_or_default();
+    if found.iter().any(|certificate| certificate.is_empty()) { Vec::new() } else { found }
 }
 
 /// The first private key of a PEM file.
