@@ -189,6 +189,34 @@ fn the_whole_story_of_a_transfer_that_waits() {
 }
 
 #[test]
+fn what_is_held_is_told_while_a_session_runs_and_after_it_was_killed() {
+    let (w, data) = (World::new(), noise(302, 3 * MB));
+    let served = Served::new(&data).etag("\"v1\"");
+    let rig = Rig::start(move |a| served.reply(a).cut(MB, End::Hang));
+    let run = w.download(&rig.url("/f")).patient().start();
+    let shown = || w.px(["state", "show", "out.bin"]).run();
+    let told = |w: &World| {
+        let json = w.px(["state", "show", "--json", "out.bin"]).run();
+        let story: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+        (story["confirmed"].clone(), story["confirmed_from"].clone(), story["part"]["held"].clone())
+    };
+    let right = (MB.into(), "part".into(), MB.into());
+    run.kill_when(|| {
+        let now = shown();
+        let there = now.stdout.contains("held       1.0 MiB of 3.0 MiB, by its part file");
+        if there {
+            assert!(now.stdout.contains("state      running"), "{now}");
+            assert_eq!(told(&w), right);
+            assert_eq!(w.list(&[])[0]["confirmed"], MB);
+        }
+        there
+    });
+    assert_eq!(told(&w), right);
+    assert!(shown().stdout.contains("so far one strong validator"), "{}", shown());
+    assert!(w.px(["state", "list"]).run().stdout.contains("  1.0 MiB  3.0 MiB"));
+}
+
+#[test]
 fn a_failed_transfer_is_reported_in_boincs_words_until_it_is_forgotten() {
     let w = World::new();
     let rig = Rig::start(|_| Reply::status(404));

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use support::same_file;
-use support::{End, Reply, Rig, Served, World, noise, skipped};
+use support::{End, Reply, Rig, Served, World, ms, noise, skipped};
 
 const MB: usize = 1 << 20;
 const NO_ROOM: [&str; 3] = ["space", "disk full", "no room"];
@@ -46,6 +46,15 @@ fn right(data: &Arc<Vec<u8>>) -> Rig {
     Rig::start(move |a| served.reply(a))
 }
 
+/// A server whose first answer tells no length, so that nothing can be checked beforehand.
+fn lengthless(data: &Arc<Vec<u8>>) -> Rig {
+    let (body, served) = (Arc::clone(data), Served::new(data));
+    Rig::start(move |a| match a.range() {
+        None => Reply::status(200).header("ETag", "\"one\"").body(&body, 0..body.len()).chunked(),
+        Some(_) => served.reply(a),
+    })
+}
+
 #[test]
 fn a_file_larger_than_the_free_space_is_refused_before_its_bytes_come() {
     let (w, data) = (World::new(), noise(130, 5 * MB));
@@ -65,13 +74,7 @@ fn a_file_larger_than_the_free_space_is_refused_before_its_bytes_come() {
 fn a_disk_that_fills_on_the_way_is_no_retry_and_costs_no_byte() {
     let (w, data) = (World::new(), noise(131, 4 * MB));
     let Some(small) = Small::mount("a_disk_that_fills_on_the_way", w.folder("small"), "size=2m") else { return };
-    let body = Arc::clone(&data);
-    // Without a length, nothing can be checked beforehand.
-    let served = Served::new(&data);
-    let rig = Rig::start(move |a| match a.range() {
-        None => Reply::status(200).header("ETag", "\"one\"").body(&body, 0..4 * MB).chunked(),
-        Some(_) => served.reply(a),
-    });
+    let rig = lengthless(&data);
     let out = small.0.join("f.bin");
     let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
     px().run().exits(5).says(&NO_ROOM);
@@ -82,6 +85,131 @@ fn a_disk_that_fills_on_the_way_is_no_retry_and_costs_no_byte() {
     px().run().exits(0);
     same_file(&out, &data);
     assert!(rig.resumed(before, MB), "begun again: {:?}", rig.froms());
+}
+
+#[test]
+fn a_disk_that_fills_within_the_first_stride_leaves_room_for_the_journal() {
+    // What comes at once and ends before the first mebibyte needs no journal, unless there is no room for all of it.
+    let (w, data) = (World::new(), noise(140, 900 << 10));
+    let test = "a_disk_that_fills_within_the_first_stride";
+    let Some(small) = Small::mount(test, w.folder("small"), "size=600k") else { return };
+    let rig = lengthless(&data);
+    let out = small.0.join("f.bin");
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
+    px().run().exits(5).says(&NO_ROOM);
+    small.remount("size=16m");
+    let before = rig.count();
+    px().run().exits(0);
+    same_file(&out, &data);
+    assert!(rig.resumed(before, 400_000), "begun again: {:?}", rig.froms());
+}
+
+#[test]
+fn a_disk_that_fills_under_the_state_file_as_well_costs_no_byte() {
+    let (mut w, data) = (World::new(), noise(146, 4 * MB));
+    let test = "a_disk_that_fills_under_the_state_file_as_well";
+    let Some(small) = Small::mount(test, w.folder("small"), "size=2m") else { return };
+    w.state = small.0.join("client_state.xml");
+    let rig = lengthless(&data);
+    let out = small.0.join("f.bin");
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
+    let ran = px().run();
+    ran.exits(5).says(&NO_ROOM);
+    small.remount("size=16m");
+    let before = rig.count();
+    px().run().exits(0);
+    same_file(&out, &data);
+    assert!(rig.resumed(before, MB), "begun again: {:?}\n{ran}", rig.froms());
+}
+
+#[test]
+fn a_disk_that_fills_under_several_connections_costs_little() {
+    let (w, data) = (World::new(), noise(141, 8 * MB));
+    let Some(small) = Small::mount("a_disk_that_fills_under_several", w.folder("small"), "size=10m") else { return };
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(64 << 10, ms(20)));
+    let (out, filler) = (small.0.join("f.bin"), small.0.join("filler"));
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone())).args(&["--connections", "4"]);
+    let run = px().start();
+    while !rig.has_sent(2 * MB) {
+        std::thread::sleep(ms(5));
+    }
+    // Somebody else takes what is left.
+    let _ = fs::write(&filler, vec![1; 10 * MB]);
+    run.end().exits(5).says(&NO_ROOM);
+    fs::remove_file(filler).unwrap();
+    let before = rig.sent();
+    px().run().exits(0);
+    same_file(&out, &data);
+    let again = rig.sent() - before;
+    assert!(again < (8 * MB - MB) as u64, "{again} bytes were sent after the disk had room again");
+}
+
+#[test]
+fn a_file_of_the_same_number_on_another_file_system_is_not_in_the_way() {
+    let (w, data) = (World::new(), noise(145, MB));
+    let test = "a_file_of_the_same_number";
+    let Some(here) = Small::mount(test, w.folder("here"), "size=16m") else { return };
+    let Some(there) = Small::mount(test, w.folder("there"), "size=16m") else { return };
+    let slow = Served::new(&data);
+    let slow = Rig::start(move |a| slow.reply(a).cut(MB / 2, End::Hang));
+    let busy = w.download(&slow.url("/f")).out(Some(here.0.join("f"))).start();
+    while !slow.has_sent(MB / 2) {
+        std::thread::sleep(ms(5));
+    }
+    let rig = lengthless(&data);
+    let out = there.0.join("f");
+    let px = || w.download(&rig.url("/f")).out(Some(out.clone()));
+    let ino = |small: &Small| fs::metadata(small.0.join("f.persxfer-part")).map(|meta| meta.ino()).ok();
+    rig.now({
+        let served = Served::new(&data);
+        move |a| served.reply(a).cut(MB / 2, End::Close)
+    });
+    px().arg("--once").run().exits(4);
+    assert!(ino(&here).is_some() && ino(&here) == ino(&there), "{:?}, {:?}", ino(&here), ino(&there));
+    let served = Served::new(&data);
+    rig.now(move |a| served.reply(a));
+    px().delays("1ms", "1ms").run().exits(0);
+    same_file(&out, &data);
+    drop(busy);
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_local_trouble_and_costs_no_byte() {
+    // A mebibyte, in blocks of 512 bytes.
+    let limit = "-f 2048";
+    let (w, data) = (World::new(), noise(142, 4 * MB));
+    let rig = lengthless(&data);
+    let px = || w.download(&rig.url("/f"));
+    px().ulimit(limit).run().exits(5).says(&["ulimit -f"]);
+    assert_eq!(fs::metadata(w.part()).expect("the part is kept").len(), MB as u64);
+    assert_eq!(w.list(&[])[0]["num_retries"], 0);
+    let before = rig.count();
+    px().run().exits(0);
+    w.holds(&data);
+    assert!(rig.resumed(before, 900_000), "begun again: {:?}", rig.froms());
+}
+
+#[test]
+fn a_file_beyond_the_limit_is_refused_before_its_bytes_come() {
+    let (w, data) = (World::new(), noise(143, 4 * MB));
+    let rig = right(&data);
+    w.download(&rig.url("/f")).ulimit("-f 2048").run().exits(5).says(&["ulimit -f"]);
+    assert!(rig.sent() < 3 * MB as u64, "{} bytes were taken", rig.sent());
+    w.download(&rig.url("/f")).run().exits(0);
+    w.holds(&data);
+}
+
+#[test]
+fn too_few_descriptors_are_local_trouble_that_is_told() {
+    let (w, data) = (World::new(), noise(144, 2 * MB));
+    let rig = right(&data);
+    for limit in ["-n 12", "-n 16", "-n 20", "-n 31", "-f 2048 && ulimit -n 12"] {
+        w.download(&rig.url("/f")).ulimit(limit).run().complains_in_one_line(5, "ulimit -n");
+    }
+    assert_eq!(rig.count(), 0);
+    w.download(&rig.url("/f")).ulimit("-n 32").run().exits(0);
+    w.holds(&data);
 }
 
 #[test]

@@ -161,6 +161,38 @@ fn a_timer_ends_it_while_a_far_retry_after_runs() {
 }
 
 #[test]
+fn a_timer_ends_a_session_that_trickles_without_progress() {
+    let (w, data) = (World::new(), noise(81, 2 << 20));
+    let served = Served::new(&data);
+    // From the second answer on, a hundred times the rate of a stall, and half an hour to the end of the file.
+    let slow = served.clone();
+    let rig = Rig::start(move |a| match a.n {
+        0 => slow.reply(a).cut(1 << 20, End::Close),
+        _ => slow.reply(a).pace(100, ms(100)),
+    });
+    let px = || w.download(&rig.url("/f")).args(&["--stall-timeout", "1h"]).give_up("3s");
+    px().run().exits(3).says(&["gave up"]);
+    w.holds_nothing();
+    assert!(fs::metadata(w.part()).expect("the part is kept").len() >= 1 << 20, "what came is lost");
+    assert_eq!((rig.count(), &w.list(&["--all"])[0]["num_retries"]), (2, &0.into()), "it was a session that ended it");
+    rig.now(move |a| served.reply(a));
+    px().run().exits(0);
+    w.holds(&data);
+    assert!(rig.resumed(2, 900_000), "begun again: {:?}", rig.froms());
+}
+
+#[test]
+fn a_timer_ends_a_session_whose_body_falls_silent() {
+    let (w, data) = (World::new(), noise(82, 2 << 20));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).cut(1 << 20, End::Hang));
+    let px = w.download(&rig.url("/f")).args(&["--stall-timeout", "1h"]).give_up("2s");
+    px.run().exits(3).says(&["gave up"]);
+    assert_eq!(fs::metadata(w.part()).expect("the part is kept").len(), 1 << 20);
+    assert_eq!(rig.count(), 1);
+}
+
+#[test]
 fn nobody_listening_is_given_up_in_the_end() {
     let w = World::new();
     let rig = Rig::start(|_| Reply::status(200));

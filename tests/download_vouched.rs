@@ -228,6 +228,38 @@ fn mirrors_named_by_a_server_take_over_when_it_dies() {
 }
 
 #[test]
+fn a_public_server_names_no_mirror_whose_name_leads_into_a_private_network() {
+    // The same from a server that is private itself, which may.
+    for (server, asked) in [("files.example.org", false), ("127.0.0.1", true)] {
+        let (w, data) = (World::new(), noise(218, 2 * MB));
+        let plain = Served::new(&data);
+        let near = Rig::start(move |a| plain.reply(a));
+        let port = |rig: &Rig| rig.url("").trim_end_matches('/').rsplit_once(':').unwrap().1.to_owned();
+        let link = duplicate(&format!("http://near.example.net:{}/n", port(&near)), 1);
+        let served = with_digest(&data).header("Link", &link);
+        let first = Rig::start(move |a| match a.n {
+            0 => served.reply(a).cut(MB, End::Close),
+            _ => Reply::status(503),
+        });
+        let url = format!("http://{server}:{}/f", port(&first));
+        let pins = [("files.example.org", &first), ("near.example.net", &near)];
+        let mut px = w.download(&url).arg("--once");
+        for (name, rig) in pins {
+            px = px.args(&["--resolve", &format!("{name}:{}:127.0.0.1", port(rig))]);
+        }
+        let ran = px.run();
+        assert_eq!(near.count() > 0, asked, "of {server}: {ran}");
+        if asked {
+            ran.exits(0);
+            w.holds(&data);
+        } else {
+            ran.exits(4).says(&["private network"]);
+            assert_eq!(near.connections(), 0);
+        }
+    }
+}
+
+#[test]
 fn named_mirrors_are_remembered_with_their_mark() {
     let (w, data) = (World::new(), noise(213, 3 * MB));
     let plain = Served::new(&data);

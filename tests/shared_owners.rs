@@ -160,3 +160,24 @@ fn a_record_that_is_taken_out_by_hand_is_run_no_more() {
     assert!(w.list(&["--all"]).is_empty(), "{}", w.state_text());
     w.holds_nothing();
 }
+
+#[test]
+fn nothing_is_forgotten_while_a_process_of_another_state_file_has_the_part() {
+    let (mut w, data) = (World::new(), noise(255, 3 * MB));
+    let served = Served::new(&data);
+    let gone = Rig::start(move |a| if a.n == 0 { served.reply(a).cut(MB, End::Close) } else { Reply::status(410) });
+    w.download(&gone.url("/f")).run().exits(3);
+    let ours = w.state.clone();
+    w.state = w.path("state/other.xml");
+    let rig = hangs_first(&data);
+    let busy = w.download(&rig.url("/f")).start();
+    eventually("the other one has the part", || rig.has_sent(MB));
+    w.state = ours;
+    let before = w.state_text();
+    w.px(["state", "forget", "out.bin"]).run().exits(5).says(&["in use by process"]);
+    assert_eq!(w.state_text(), before, "the record is gone, and its part file is not");
+    assert!(w.part().exists());
+    drop(busy);
+    w.px(["state", "forget", "out.bin"]).run().exits(0);
+    assert_eq!((w.list(&["--all"]).len(), w.leftovers().len()), (0, 0));
+}

@@ -2,7 +2,7 @@
 
 use crate::cli::foreign::{Book, algorithm_name, human_delay, human_size, printable};
 use crate::cli::settings::Plan;
-use crate::cli::state::{confirmed, waits};
+use crate::cli::state::{Held, waits};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Evidence, Record, Status};
 use crate::core::time::Now;
@@ -95,7 +95,7 @@ fn known(record: &Record, now: Now) -> String {
             format!("failed before ({}): would begin anew, {held}", printable(message))
         }
         Status::Suspended | Status::Pending => {
-            let held = human_size(confirmed(record).0);
+            let held = human_size(Held::of(record, None).bytes().0);
             let at = if upload { format!("with {held} confirmed") } else { format!("at {held}") };
             match waits(record, now) {
                 Some(delay) => format!("would continue {at}, in {}", human_delay(delay)),

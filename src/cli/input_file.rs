@@ -31,6 +31,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Entry>, BadList> {
     let mut entries: Vec<Entry> = Vec::new();
     for (index, text) in text.lines().enumerate() {
         let line = index + 1;
+        // Only blanks and tabs indent; a stray carriage return hides no comment.
+        let text = text.trim_start_matches(|c: char| c.is_whitespace() && !matches!(c, ' ' | '\t'));
         if text.trim().is_empty() || text.starts_with('#') {
             continue;
         }
@@ -62,6 +64,9 @@ fn set(entry: &mut Entry, text: &str) -> Result<(), String> {
         _ => Err(format!("the key {key:?} is not known; there are out=, dir= and checksum=")),
     }
 }
+
+#[cfg(test)]
+mod fuzzed;
 
 #[cfg(test)]
 mod tests {

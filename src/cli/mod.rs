@@ -52,7 +52,7 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use crate::cli::args::{Add, Addable, Chosen, Cli, Command, Download, Upload};
 use crate::cli::control::Verb;
 use crate::cli::exit::Exit;
-use crate::cli::foreign::StateBook;
+use crate::cli::foreign::{LEAST_DESCRIPTORS, StateBook, descriptors};
 use crate::cli::out::Out;
 use crate::cli::report::Weight;
 use crate::cli::screen::Screen;
@@ -62,6 +62,7 @@ use crate::cli::trouble::Trouble;
 /// Runs the program with these arguments, its own name first, to its exit status.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let screen = Screen::default();
+    signals::outlive_file_limit();
     panic::guard(&screen, || run(words, &screen)).into()
 }
 
@@ -102,6 +103,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Resume(chosen) => control(cli, Verb::Resume, chosen, screen),
         Command::Abort(chosen) => control(cli, Verb::Abort, chosen, screen),
         Command::Run(asked) => {
+            enough_descriptors()?;
             let state_file = settings::state_file(cli.global.state_file.as_deref(), &working_folder()?)?;
             let resume = || resume::command(matches);
             serve::run(asked, &cli.global, &state_file, &resume, screen, signals::watch(screen))
@@ -143,8 +145,17 @@ fn transfer(cli: &Cli, matches: &ArgMatches, plan: Plan, screen: &Screen) -> Res
     if plan.dry_run {
         return dry_run(&plan);
     }
+    enough_descriptors()?;
     let resume = || resume::command(matches);
     transfer::run(plan, &cli.global, &resume, screen, signals::watch(screen), Box::new(foreign::run_engine))
+}
+
+/// With too few of them a run would end wherever the last one is taken, and the libraries below it in a panic.
+fn enough_descriptors() -> Result<(), Trouble> {
+    match descriptors() {
+        Some(limit) if limit < LEAST_DESCRIPTORS => Err(Trouble::Descriptors { limit }),
+        _ => Ok(()),
+    }
 }
 
 fn dry_run(plan: &Plan) -> Result<Exit, Trouble> {

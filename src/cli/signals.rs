@@ -1,12 +1,14 @@
-//! Ctrl-C and its like: the first asks the engine to stop, which saves what is held; a second Ctrl-C ends at once.
+//! Ctrl-C and its like: the first asks the engine to stop, which saves what is held; a second Ctrl-C ends at once. And the
+//! signal that a file has reached its largest size, which is to be an error like others.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, mpsc};
 
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::exit::{Exit, Signal};
-use crate::cli::foreign::Stop;
+use crate::cli::foreign::{LEAST_DESCRIPTORS, Stop, descriptors, largest_file};
 use crate::cli::screen::Screen;
 
 /// Which signal came first.
@@ -36,6 +38,22 @@ impl Caught {
 pub(crate) struct Watch {
     pub(crate) stop: Stop,
     pub(crate) caught: Caught,
+}
+
+/// A write beyond the largest file that this process may write (`ulimit -f`) would end the process by a signal. From now
+/// on it is an error (`EFBIG`) of that one write, which is told, and nothing is lost.
+///
+/// The handler does nothing, and stays when the runtime that it was made in is gone. Where none can be had (too few
+/// descriptors), nothing is downloaded either.
+pub(crate) fn outlive_file_limit() {
+    let poor = descriptors().is_some_and(|limit| limit < LEAST_DESCRIPTORS);
+    if largest_file().is_none() || poor {
+        return;
+    }
+    if let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        let _within = runtime.enter();
+        let _ = signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
+    }
 }
 
 /// Listens from now on, in a thread of its own, until the process ends.
@@ -95,7 +113,7 @@ fn hangup_is_ignored() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::process::{Signal as Number, getpid, kill_process};
+    use rustix::process::{getpid, kill_process};
     use std::time::Duration;
 
     #[test]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{BookError, EngineError, plain_error, printable};
+use crate::cli::foreign::{BookError, EngineError, LEAST_DESCRIPTORS, plain_error, printable};
 use crate::core::failure::LocalFault;
 
 /// Why a command cannot do what was asked.
@@ -41,6 +41,15 @@ pub(crate) enum Trouble {
     /// This machine.
     #[error(transparent)]
     Local(#[from] LocalFault),
+    /// This process may have too few files open.
+    #[error(
+        "this process may have only {limit} files open at a time (ulimit -n), and needs at least {LEAST_DESCRIPTORS}; raise \
+         that limit, and run again"
+    )]
+    Descriptors {
+        /// How many.
+        limit: u64,
+    },
     /// A transfer is in use.
     #[error("{name} is in use by process {holder}; stop that first")]
     InUse {
@@ -66,7 +75,8 @@ impl Trouble {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Option { .. } | Self::Usage(_) | Self::Engine(EngineError::Net(_)) => Exit::Usage,
-            Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::Local(_) | Self::InUse { .. } => Exit::Local,
+            Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::Local(_) => Exit::Local,
+            Self::Descriptors { .. } | Self::InUse { .. } => Exit::Local,
         }
     }
 }

@@ -6,6 +6,8 @@
 //! `#` are comments.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use crate::core::time::Epoch;
@@ -44,9 +46,11 @@ enum Channel {
 }
 
 impl Cookies {
-    /// Reads the text of a file. Lines that are no cookies are passed over and counted.
+    /// Reads the text of a file. Lines that are no cookies are passed over and counted; of cookies with the same domain,
+    /// path and name the last counts, wherever it may go.
     pub fn parse(text: &str) -> Self {
         let mut cookies = Self::default();
+        let mut places: HashMap<(String, String, String), usize> = HashMap::new();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for line in text.lines() {
             let line = line.strip_prefix("#HttpOnly_").unwrap_or(line);
@@ -54,7 +58,13 @@ impl Cookies {
                 continue;
             }
             match read_cookie(line) {
-                Some(cookie) => cookies.all.push(cookie),
+                Some(cookie) => match places.entry(cookie.identity()) {
+                    Entry::Occupied(place) => cookies.all[*place.get()] = cookie,
+                    Entry::Vacant(place) => {
+                        place.insert(cookies.all.len());
+                        cookies.all.push(cookie);
+                    }
+                },
                 None => cookies.skipped += 1,
             }
         }
@@ -71,17 +81,10 @@ impl Cookies {
         self.all.is_empty()
     }
 
-    /// The text of the Cookie header for a request; `None` where no cookie goes there. Longer paths come first; of
-    /// cookies with the same domain, path and name the last in the file counts.
+    /// The text of the Cookie header for a request; `None` where no cookie goes there. Longer paths come first.
     pub fn header_for(&self, url: &MirrorUrl, now: Epoch) -> Option<String> {
-        let mut chosen: Vec<&Cookie> = Vec::new();
-        for cookie in self.all.iter().filter(|cookie| cookie.goes_to(url)) {
-            match chosen.iter_mut().find(|other| other.replaced_by(cookie)) {
-                Some(other) => *other = cookie,
-                None => chosen.push(cookie),
-            }
-        }
-        chosen.retain(|cookie| cookie.expires.is_none_or(|end| now < end));
+        let fresh = |cookie: &&Cookie| cookie.expires.is_none_or(|end| now < end);
+        let mut chosen: Vec<&Cookie> = self.all.iter().filter(|cookie| cookie.goes_to(url)).filter(fresh).collect();
         chosen.sort_by_key(|cookie| Reverse(cookie.path.len()));
         let pairs: Vec<_> = chosen.iter().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
         (!pairs.is_empty()).then(|| pairs.join("; "))
@@ -104,8 +107,9 @@ impl Cookie {
         }
     }
 
-    fn replaced_by(&self, newer: &Self) -> bool {
-        (&self.domain, &self.path, &self.name) == (&newer.domain, &newer.path, &newer.name)
+    /// What a newer one must share to take its place (RFC 6265 5.3).
+    fn identity(&self) -> (String, String, String) {
+        (self.domain.clone(), self.path.clone(), self.name.clone())
     }
 }
 
@@ -233,6 +237,16 @@ mod tests {
         let old = line("h FALSE / FALSE 0 a old");
         assert_eq!(header(&(old.clone() + &line("h FALSE / FALSE 0 a new")), "http://h/").as_deref(), Some("a=new"));
         assert_eq!(header(&(old + &line("h FALSE / FALSE 5 a new")), "http://h/"), None);
+    }
+
+    #[test]
+    fn the_last_of_the_same_counts_even_where_it_does_not_go() {
+        let old = line(".h.example TRUE / FALSE 0 a old");
+        let secure = old.clone() + &line("h.example TRUE / TRUE 0 a new");
+        assert_eq!(header(&secure, "https://h.example/").as_deref(), Some("a=new"));
+        assert_eq!(header(&secure, "http://h.example/"), None, "the old one is gone, and the new one needs TLS");
+        let narrow = old + &line("h.example FALSE / FALSE 0 a new");
+        assert_eq!(header(&narrow, "http://www.h.example/"), None);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! What a failure *means* is decided in one place, [`crate::core::verdict`]; how it reads to a person is its `Display`,
 //! which holds nothing from a server that has not been made printable, and no secret.
 
+use std::net::IpAddr;
+
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::core::upload::UpFailure;
@@ -17,6 +19,15 @@ pub enum Failure {
         host: String,
         /// What the resolver said.
         detail: String,
+    },
+    /// A mirror that a server named has an address of this machine or of a private network, and the file's own server has
+    /// not. It was not asked.
+    #[error("a server named the mirror {host}, which has an address in a private network ({address}); it is not asked")]
+    PrivateMirror {
+        /// The host.
+        host: String,
+        /// The address.
+        address: IpAddr,
     },
     /// No connection came about.
     #[error("cannot connect: {detail}")]
@@ -299,6 +310,14 @@ pub enum LocalFault {
         /// The file.
         path: String,
         /// How much is needed or what the system said.
+        detail: String,
+    },
+    /// The file would become larger than any may be here: by the limit of this process, or of the file system.
+    #[error("{path} cannot grow: {detail}")]
+    FileTooLarge {
+        /// The file.
+        path: String,
+        /// Which limit, and what to do.
         detail: String,
     },
     /// The system refuses.

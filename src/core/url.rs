@@ -7,6 +7,7 @@ mod public;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::IpAddr;
 use std::str;
 
 use percent_encoding::percent_decode_str;
@@ -41,6 +42,15 @@ impl Origin {
     /// From its text as stored, or from any URL of it.
     pub fn parse(text: &str) -> Option<Self> {
         MirrorUrl::parse(text).ok().map(|u| u.origin())
+    }
+    /// Its host, as [`MirrorUrl::host`] gives it.
+    pub fn host(&self) -> String {
+        // The text was made of a URL with a host.
+        MirrorUrl::parse(&self.0).map(|u| u.host().to_owned()).unwrap_or_default()
+    }
+    /// As [`MirrorUrl::is_public_host`].
+    pub fn is_public_host(&self) -> bool {
+        MirrorUrl::parse(&self.0).is_ok_and(|u| u.is_public_host())
     }
 }
 
@@ -102,6 +112,11 @@ impl MirrorUrl {
     /// *resolve* to a private address: who connects has to look again.
     pub fn is_public_host(&self) -> bool {
         public::is_public(self.0.host())
+    }
+
+    /// The same of an address, which a name has led to.
+    pub fn is_public_address(address: IpAddr) -> bool {
+        public::is_public_address(address)
     }
 
     /// User name and password in it, decoded; an absent one of the two is empty.

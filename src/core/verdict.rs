@@ -83,6 +83,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Certificate { .. } => (Class::Denied, Scope::Doubtful, HostSign::Nothing),
         Failure::Status { code, retry_after } => return judge_status(*code, *retry_after, context),
         Failure::Upload(failure) => return judge_upload(failure, context),
+        Failure::PrivateMirror { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Nothing),
         Failure::Redirect(_) => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         // A mirror that has served the file as it is may do so again: one coded answer is some proxy's.
         Failure::BadAnswer(BadAnswer::Coded { .. }) if context.served => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
-use crate::io::effects;
+use crate::io::{effects, limits};
 
 /// What the owner alone may read and write.
 pub const PRIVATE: u32 = 0o600;
@@ -186,6 +186,7 @@ pub fn local_fault(doing: &'static str, path: &Path, error: &io::Error) -> Local
     let (path, detail) = (path.display().to_string(), plain_error(error));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => LocalFault::DiskFull { path, detail },
+        ErrorKind::FileTooLarge => LocalFault::FileTooLarge { path, detail: limits::too_large(limits::largest_file()) },
         _ => LocalFault::Io { doing, path, detail },
     }
 }

@@ -9,6 +9,7 @@ mod effects;
 pub mod effects;
 pub mod entropy;
 pub mod lane;
+pub mod limits;
 pub mod lock;
 pub mod owner;
 pub mod part;

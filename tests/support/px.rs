@@ -34,7 +34,8 @@ pub(crate) struct Px<'w> {
     give_up: Option<String>,
     env: Vec<(String, String)>,
     cwd: PathBuf,
-    umask: Option<&'static str>,
+    /// What a shell says before it becomes the program.
+    shell: Option<String>,
 }
 
 /// A run under way; it is killed when this is dropped.
@@ -84,7 +85,7 @@ impl World {
             give_up: None,
             env: Vec::new(),
             cwd: self.folder.path().to_owned(),
-            umask: None,
+            shell: None,
         }
     }
 
@@ -214,7 +215,13 @@ impl Px<'_> {
     }
 
     pub(crate) fn umask(mut self, umask: &'static str) -> Self {
-        self.umask = Some(umask);
+        self.shell = Some(format!("umask {umask}"));
+        self
+    }
+
+    /// Under this limit: `-n 12` (descriptors), `-f 2048` (the largest file, in blocks of 512 bytes).
+    pub(crate) fn ulimit(mut self, limit: &'static str) -> Self {
+        self.shell = Some(format!("ulimit {limit}"));
         self
     }
 
@@ -241,11 +248,11 @@ impl Px<'_> {
 
     fn command(&self) -> Command {
         let program = env!("CARGO_BIN_EXE_persxfer");
-        let mut command = match self.umask {
+        let mut command = match &self.shell {
             None => Command::new(program),
-            Some(umask) => {
+            Some(before) => {
                 let mut shell = Command::new("/bin/sh");
-                shell.args(["-c", "umask \"$1\"; shift; exec \"$@\"", "sh", umask, program]);
+                shell.args(["-c", &format!("{before} && exec \"$@\""), "sh", program]);
                 shell
             }
         };

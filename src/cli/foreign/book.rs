@@ -14,7 +14,7 @@ use crate::core::range::{ByteRange, Length, RangeSet};
 use crate::core::upload::Stamp;
 use crate::io::durable;
 use crate::io::owner;
-use crate::io::part::{self, Inspection, PartStore};
+use crate::io::part::{self, Inspection, Leftovers};
 use crate::io::state_file::{StateError, StateFile};
 
 /// Damage, or something odd, in a state file.
@@ -100,8 +100,8 @@ pub(crate) trait Book {
     /// The part file of a download and what stands beside it, whether there or not; the part file first. An upload has none,
     /// here and in all that follows: what has such a name beside its file is somebody else's.
     fn parts(&self, record: &Record) -> Vec<PathBuf>;
-    /// Removes those; answers what there was.
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault>;
+    /// Holds those, so that no download begins on them, until they are removed or let go of.
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault>;
     /// It was finished, and its file is not there any more.
     fn is_missing(&self, record: &Record) -> bool;
     /// The file of an upload; `None` of a download. It is looked at, and never touched.
@@ -124,6 +124,9 @@ pub(crate) enum Left {
     /// Its part file, or what stands beside one.
     Parts,
 }
+
+/// Part files that are held: removes them, and answers what there was.
+pub(crate) type HeldParts = Box<dyn FnOnce() -> Result<Left, LocalFault>>;
 
 /// The real one.
 pub(crate) struct StateBook {
@@ -187,10 +190,12 @@ impl Book for StateBook {
     fn parts(&self, record: &Record) -> Vec<PathBuf> {
         target(record).into_iter().flat_map(part::file_names).collect()
     }
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
-        let there = self.parts(record).iter().any(|path| path.symlink_metadata().is_ok());
-        target(record).map_or(Ok(()), PartStore::remove)?;
-        Ok(if there { Left::Parts } else { Left::Nothing })
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault> {
+        let held = target(record).map(Leftovers::hold).transpose()?;
+        Ok(Box::new(move || {
+            let removed = held.map_or(Ok(false), Leftovers::remove)?;
+            Ok(if removed { Left::Parts } else { Left::Nothing })
+        }))
     }
     fn is_missing(&self, record: &Record) -> bool {
         let ours = record.status == Status::Done && record.direction == Direction::Download;

@@ -7,6 +7,8 @@ mod book;
 mod net;
 mod texts;
 
+#[cfg(test)]
+pub(crate) use book::HeldParts;
 pub(crate) use book::{Book, BookError, Contents, Left, SourceNow, StateBook, Warning, create_folder, orphans};
 pub(crate) use net::{try_header, try_net, try_proxy, try_resolve};
 pub(crate) use texts::{
@@ -18,6 +20,7 @@ pub(crate) use texts::{
 pub(crate) use crate::core::metalink::MetaFile;
 
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
+pub(crate) use crate::io::limits::{LEAST_DESCRIPTORS, descriptors, largest_file};
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
 pub(crate) use crate::engine::{Abandoned, Added, EngineError, Stop, Told};

@@ -21,12 +21,14 @@ pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
             chosen.push(record);
         }
     }
+    // What another process works on, by way of another state file, is found before anything is gone.
+    let held = chosen.iter().map(|record| desk.book.hold_parts(record)).collect::<Result<Vec<_>, _>>()?;
     clean_up_at_servers(desk.book.path(), &chosen, desk.say);
     // The records go first: a part file without a record is harmless, a record without its part file is not.
     let ids: Vec<XferId> = chosen.iter().map(|r| r.id).collect();
     desk.book.remove(&ids)?;
-    for record in chosen {
-        let parts = match desk.book.remove_parts(record)? {
+    for (record, remove) in chosen.into_iter().zip(held) {
+        let parts = match remove()? {
             Left::Parts => ", with its part file",
             Left::Nothing => "",
         };

@@ -5,12 +5,11 @@
 use serde::Serialize;
 
 use crate::cli::foreign::{Book, PartState, algorithm_name, printable};
-use crate::cli::state::confirmed;
 use crate::cli::state::servers::{self, Server};
 use crate::core::file_xfer::dossier::{Draft, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
-use crate::core::range::{ByteRange, RangeSet};
+use crate::core::range::{ByteRange, Length, RangeSet};
 use crate::core::time::Epoch;
 
 /// The version of the forms in this file.
@@ -48,6 +47,7 @@ pub(super) struct Entry {
     next_request_time: Option<f64>,
     time_so_far: f64,
     confirmed: u64,
+    confirmed_from: &'static str,
     evidence: Option<&'static str>,
     digest_source: Option<&'static str>,
     file: Option<&'static str>,
@@ -58,19 +58,57 @@ pub(super) struct Entry {
 pub(super) struct Around {
     holder: Option<String>,
     missing: bool,
-    /// What the part file holds just now, where that was looked at.
+    /// What the part file holds just now, where there is one.
     segments: Option<RangeSet>,
+}
+
+/// Bytes held of the version that is put together, and what says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// The part file and its journal, as they are now.
+    InPart(Length),
+    /// The record, which learns it when a session ends.
+    Recorded(Length),
+    /// Of an upload: the server that has most, as it said itself.
+    AtServer(Length),
+}
+
+impl Held {
+    /// Of this record, whose part file holds this. A version that is put together beside the part is told apart, and its
+    /// bytes are those that the record counts.
+    pub(crate) fn of(record: &Record, found: Option<&RangeSet>) -> Self {
+        match found.filter(|_| record.dossier.rival.is_none()) {
+            _ if record.direction == Direction::Upload => Self::AtServer(match record.status {
+                Status::Done => record.nbytes.unwrap_or_else(|| record.held()),
+                _ => record.held(),
+            }),
+            Some(found) => Self::InPart(found.length()),
+            None if record.status == Status::Done => Self::Recorded(record.nbytes.unwrap_or(record.confirmed)),
+            None => Self::Recorded(record.confirmed),
+        }
+    }
+
+    /// How many.
+    pub(crate) const fn bytes(self) -> Length {
+        match self {
+            Self::InPart(bytes) | Self::Recorded(bytes) | Self::AtServer(bytes) => bytes,
+        }
+    }
+
+    /// In a word.
+    const fn source(self) -> &'static str {
+        match self {
+            Self::InPart(_) => "part",
+            Self::Recorded(_) => "record",
+            Self::AtServer(_) => "server",
+        }
+    }
 }
 
 impl Around {
     /// Of this record, as it is now.
     pub(super) fn of(book: &dyn Book, record: &Record) -> Self {
-        Self { holder: book.holder(record), missing: book.is_missing(record), segments: None }
-    }
-
-    /// The same with a look into the journal of its part file.
-    pub(super) fn closely(book: &dyn Book, record: &Record) -> Self {
-        Self { segments: segments(book, record), ..Self::of(book, record) }
+        Self { holder: book.holder(record), missing: book.is_missing(record), segments: segments(book, record) }
     }
 
     /// Of a download that is done: is its file where it was written?
@@ -186,6 +224,7 @@ impl Entry {
             Status::Done => ("done", None, None),
             Status::Failed { code, message } => ("failed", Some(*code), Some(printable(message))),
         };
+        let held = Held::of(record, around.segments.as_ref());
         Self {
             id: record.id.to_string(),
             name: printable(&record.name),
@@ -201,7 +240,8 @@ impl Entry {
             first_request_time: seconds(record.first_request_time),
             next_request_time: seconds(record.next_request_time),
             time_so_far: record.time_so_far.as_secs_f64(),
-            confirmed: confirmed(record).0,
+            confirmed: held.bytes().0,
+            confirmed_from: held.source(),
             evidence: done(record).map(|f| f.evidence.word()),
             digest_source: done(record).and_then(|f| f.evidence.digest_source(f.server_digest)),
             file: around.file(record),
@@ -212,8 +252,8 @@ impl Entry {
 
 impl Story {
     /// From a record.
-    pub(super) fn new(record: &Record, hosts: &[HostRecord], mut around: Around) -> Self {
-        let held = around.segments.take();
+    pub(super) fn new(record: &Record, hosts: &[HostRecord], around: Around) -> Self {
+        let held = around.segments.clone();
         let digest =
             |d: &crate::core::digest::Expected| format!("{}={}", algorithm_name(d.algorithm), hex::encode(&d.bytes));
         Self {

@@ -5,8 +5,8 @@ use crate::cli::board::host_of;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{human_delay, human_size, printable};
 use crate::cli::report::clock;
-use crate::cli::state::json::{self, Around, Entry, Form};
-use crate::cli::state::{Desk, confirmed};
+use crate::cli::state::Desk;
+use crate::cli::state::json::{self, Around, Entry, Form, Held};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
 use crate::core::time::Epoch;
@@ -103,8 +103,7 @@ const HEAD: [&str; 7] = ["NAME", "STATE", "DONE", "SIZE", "RETRIES", "NEXT TRY",
 fn row(desk: &Desk<'_>, record: &Record) -> [String; 7] {
     let mirror = record.mirrors.iter().find(|m| m.standing == Standing::Usable).or(record.mirrors.first());
     let host = mirror.map_or_else(|| "-".into(), |m| host_of(&m.url));
-    let confirmed = confirmed(record);
-    let done = if record.status == Status::Done { record.nbytes.unwrap_or(confirmed) } else { confirmed };
+    let done = Held::of(record, json::segments(desk.book, record).as_ref()).bytes();
     [
         printable(&record.name),
         desk.word(record).to_owned(),

@@ -13,14 +13,15 @@ mod watch;
 
 use std::path::Path;
 
+pub(crate) use json::Held;
+
 use crate::cli::args::StateCommand;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{Book, Contents, Warning};
 use crate::cli::out::{Out, stdout_columns};
 use crate::cli::screen::Screen;
 use crate::cli::trouble::Trouble;
-use crate::core::pers_xfer::record::{Direction, Record, Status};
-use crate::core::range::Length;
+use crate::core::pers_xfer::record::{Record, Status};
 use crate::core::time::{Delay, Now};
 
 /// What every `state` command works with.
@@ -64,15 +65,6 @@ fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
         StateCommand::Report => report::run(desk),
         StateCommand::Export => export::run(desk),
         StateCommand::Forget { transfers } => forget::run(desk, transfers),
-    }
-}
-
-/// Confirmed bytes of a transfer: those held here, or those that a server said it has of an upload.
-pub(crate) fn confirmed(record: &Record) -> Length {
-    match (record.direction, &record.status) {
-        (Direction::Download, _) => record.confirmed,
-        (Direction::Upload, Status::Done) => record.nbytes.unwrap_or_else(|| record.held()),
-        (Direction::Upload, _) => record.held(),
     }
 }
 

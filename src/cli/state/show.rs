@@ -6,14 +6,14 @@ use std::fmt::Write;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{algorithm_name, counted, human_delay, human_size, printable};
 use crate::cli::report::clock;
-use crate::cli::state::json::{self, Around, Form, Story};
-use crate::cli::state::{Desk, confirmed, pick, servers};
+use crate::cli::state::json::{self, Around, Form, Held, Story};
+use crate::cli::state::{Desk, pick, servers};
 use crate::cli::trouble::Trouble;
 use crate::core::digest::Pieces;
 use crate::core::file_xfer::dossier::{Draft, Joints, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
-use crate::core::range::{ByteRange, Offset};
+use crate::core::range::{ByteRange, Offset, RangeSet};
 use crate::core::time::{Epoch, Now};
 
 /// Prints it.
@@ -21,7 +21,7 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let contents = desk.load()?;
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
-        Form::Json => json::text(&Story::new(record, &contents.hosts, Around::closely(desk.book, record))) + "\n",
+        Form::Json => json::text(&Story::new(record, &contents.hosts, Around::of(desk.book, record))) + "\n",
         Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
@@ -71,7 +71,8 @@ fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static
         (way, place(record)),
         ("state", state(desk, record)),
     ];
-    lines.extend(held(desk, record));
+    let found = json::segments(desk.book, record);
+    lines.extend(held(record, found.as_ref()));
     lines.push((
         "sessions",
         format!("{}, {}, {} in sessions", record.sessions, passes(record.num_retries), human_delay(record.time_so_far)),
@@ -89,7 +90,7 @@ fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static
     lines.extend(record.expected.map(|n| ("expected", format!("{}, by its metalink", human_size(n.0)))));
     lines.extend(record.pieces.as_deref().map(|p| ("pieces", pieces(p))));
     lines.extend(record.dossier.part.vouched.iter().map(|d| ("vouched", d.to_string())));
-    lines.extend(evidence(record).map(|e| ("evidence", e)));
+    lines.extend(evidence(record, found.as_ref()).map(|e| ("evidence", e)));
     lines.extend(version(&record.dossier.part).into_iter().map(|v| ("version", v)));
     lines.extend(record.dossier.rival.as_ref().map(|rival| ("newer", newer(rival))));
     lines.extend(learned(record, hosts).into_iter().map(|told| ("server", told)));
@@ -165,19 +166,20 @@ fn times(n: u32) -> String {
 }
 
 /// How much is held, and where it lies if it is not in one piece from the start.
-fn held(desk: &Desk<'_>, record: &Record) -> Vec<(&'static str, String)> {
+fn held(record: &Record, found: Option<&RangeSet>) -> Vec<(&'static str, String)> {
     let total = record.nbytes.map_or_else(|| "a file of unknown size".into(), |n| human_size(n.0));
-    if record.direction == Direction::Upload {
-        return vec![("confirmed", format!("{} of {total}", human_size(confirmed(record).0)))];
+    let held = Held::of(record, found);
+    if let Held::AtServer(most) = held {
+        return vec![("confirmed", format!("{} of {total}", human_size(most.0)))];
     }
-    // A version that is put together beside it is told apart, and its bytes are those that `confirmed` counts.
-    let found = json::segments(desk.book, record).filter(|_| record.dossier.rival.is_none());
-    let done = match &found {
-        _ if record.status == Status::Done => record.nbytes.unwrap_or(record.confirmed),
-        Some(found) => found.length(),
-        None => record.confirmed,
+    let source = match held {
+        Held::InPart(_) => ", by its part file",
+        Held::Recorded(_) if record.status == Status::Done || record.confirmed.0 == 0 => "",
+        Held::Recorded(_) => ", as recorded when its last session ended",
+        Held::AtServer(_) => "",
     };
-    let mut lines = vec![("held", format!("{} of {total}", human_size(done.0)))];
+    let found = found.filter(|_| matches!(held, Held::InPart(_)));
+    let mut lines = vec![("held", format!("{} of {total}{source}", human_size(held.bytes().0)))];
     let ranges: Vec<ByteRange> = found.iter().flat_map(|found| found.iter()).collect();
     if ranges.len() > 1 || ranges.first().is_some_and(|first| first.start > Offset::ZERO) {
         lines.push(("segments", segments(&ranges)));
@@ -221,7 +223,7 @@ fn newer(rival: &Draft) -> String {
 }
 
 /// What a complete file rests on, or what the bytes held so far are joined by.
-fn evidence(record: &Record) -> Option<String> {
+fn evidence(record: &Record, found: Option<&RangeSet>) -> Option<String> {
     if let Some(finished) = json::done(record) {
         let by = finished.server_digest.map(|algorithm| format!(" {algorithm} by the server")).unwrap_or_default();
         return Some(format!("{}{by}", finished.evidence.word()));
@@ -231,7 +233,8 @@ fn evidence(record: &Record) -> Option<String> {
         Joints::Overlap => "bytes compared where sessions join",
         Joints::Length => "the length only where sessions join",
     };
-    (record.dossier.part.held.0 > 0).then(|| format!("so far {joints}"))
+    let held = found.map_or(record.dossier.part.held, RangeSet::head);
+    (held.0 > 0).then(|| format!("so far {joints}"))
 }
 
 /// The validators of the version that is held, an origin each.

@@ -6,11 +6,12 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use super::*;
-use crate::cli::foreign::{BookError, Inspection, JournalState, Left, PartState, SourceNow};
+use crate::cli::foreign::{BookError, HeldParts, Inspection, JournalState, Left, PartState, SourceNow};
 use crate::cli::samples::{self, at};
 use crate::core::digest::{Algorithm, Pieces};
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{OriginNotes, Ranges};
+use crate::core::pers_xfer::record::Direction;
 use crate::core::pers_xfer::record::XferId;
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::state_file::StateError;
@@ -60,9 +61,12 @@ impl Book for Fake {
     fn is_missing(&self, record: &Record) -> bool {
         self.missing && record.status == Status::Done
     }
-    fn remove_parts(&self, record: &Record) -> Result<Left, LocalFault> {
-        let removed = self.parts(record).into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
-        Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
+    fn hold_parts(&self, record: &Record) -> Result<HeldParts, LocalFault> {
+        let parts = self.parts(record);
+        Ok(Box::new(move || {
+            let removed = parts.into_iter().filter(|part| std::fs::remove_file(part).is_ok()).count();
+            Ok(if removed > 0 { Left::Parts } else { Left::Nothing })
+        }))
     }
     fn source(&self, record: &Record) -> Option<SourceNow> {
         self.source.clone().filter(|_| record.direction == Direction::Upload)
@@ -152,7 +156,7 @@ fn a_list_as_json_has_boincs_names() {
     assert_eq!(list["transfers"].as_array().expect("a list").len(), 3);
     let first = &out["{\"schema\":1,\"transfers\":[".len()..];
     let first = &first[..=first.find('}').expect("an end")];
-    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"evidence":null,"digest_source":null,"file":null,"in_use_by":null}"#);
+    insta::assert_snapshot!(first, @r#"{"id":"0000000000000011","name":"waiting.bin","path":"/data/waiting.bin","urls":["http://a.example/waiting.bin?token=***","http://b.example/waiting.bin"],"nbytes":3145728,"is_upload":false,"status":"pending","error_code":null,"error_msg":null,"num_retries":2,"sessions":5,"first_request_time":1767222000.0,"next_request_time":1767225672.0,"time_so_far":41.0,"confirmed":1048576,"confirmed_from":"record","evidence":null,"digest_source":null,"file":null,"in_use_by":null}"#);
     assert_eq!(ran(&Fake::default(), &["list", "--json"]).0, "{\"schema\":1,\"transfers\":[]}\n");
 }
 

@@ -14,7 +14,7 @@ use sfv::{BareItem, Dictionary, ListEntry, Parser};
 use crate::core::digest::{Algorithm, Expected};
 
 /// What to send as Want-Repr-Digest: the algorithms of RFC 9530 that are still sound, the one that servers have first.
-pub const WANT_REPR_DIGEST: &str = "sha-256=10, sha-512=9";
+pub const WANT_REPR_DIGEST: &str = "sha-256=10, sha-512=5";
 
 /// Of the whole file: Repr-Digest, and where it names none that we know, Digest.
 pub fn repr_digests(headers: &HeaderMap) -> Vec<Expected> {

@@ -99,8 +99,14 @@ impl PersFileXfer {
         };
         let last =
             self.record.history.last().map_or(String::new(), |past| format!("; last, {}: {}", past.url, past.text));
-        let message =
-            format!("gave up: {since} within the give-up window of {}{last}", human_delay(self.rules.give_up));
+        let open = match &self.state {
+            State::Running(session) => {
+                format!("; a session with {} was stopped", self.record.mirrors[session.mirror].url)
+            }
+            _ => String::new(),
+        };
+        let window = human_delay(self.rules.give_up);
+        let message = format!("gave up: {since} within the give-up window of {window}{open}{last}");
         self.stop_for_good(error_code::GAVE_UP, message, cx);
     }
 

@@ -147,13 +147,9 @@ impl PersFileXfer {
         trying && self.may_try()
     }
 
-    /// When the window ends it, if nothing happens until then: later than the window's end while bytes arrive.
+    /// When the window ends it, if it makes no progress until then: also within a session, however busy that is.
     fn deadline(&self, now: Now) -> Option<Mono> {
-        let end = self.patience.ends_at(now).filter(|_| self.window_runs())?;
-        match &self.state {
-            State::Running(Session { last_bytes: Some(at), .. }) => Some(end.max(*at + self.rules.stall)),
-            _ => Some(end),
-        }
+        self.patience.ends_at(now).filter(|_| self.window_runs())
     }
 
     /// The window's clock runs or stands, as the state has it.

@@ -34,8 +34,6 @@ pub struct Rules {
     pub on_local_fault: OnLocalFault,
     /// Further statuses that count as transient (`--retry-on`).
     pub retry_on: Vec<u16>,
-    /// The stall time of a session: while bytes came within it, the give-up window ends nothing.
-    pub stall: Delay,
 }
 
 /// How often each mirror is tried before the transfer rests.
@@ -66,7 +64,6 @@ impl Rules {
             give_up: options.give_up,
             give_up_from: options.give_up_from,
             retry_on: options.retry_on.clone(),
-            stall: options.net.stall_timeout,
             ..Self::default()
         }
     }
@@ -81,7 +78,6 @@ impl Default for Rules {
             rounds: Rounds::default(),
             on_local_fault: OnLocalFault::default(),
             retry_on: Vec::new(),
-            stall: Delay::from_secs(60),
         }
     }
 }

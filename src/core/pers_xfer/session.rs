@@ -23,12 +23,8 @@ pub(super) struct Session {
     pub(super) mirror: usize,
     /// Since when.
     since: Mono,
-    /// Bytes held when last told.
-    held: Option<Length>,
     /// Bytes held when it began.
     from: Length,
-    /// When bytes last came.
-    pub(super) last_bytes: Option<Mono>,
     /// Did the high-water mark rise enough?
     gain: Gain,
     /// It was told to stop, for this.
@@ -46,7 +42,7 @@ enum Gain {
 
 impl Session {
     const fn new(mirror: usize, from: Length, now: Now) -> Self {
-        Self { mirror, since: now.mono, held: None, from, last_bytes: None, gain: Gain::None, stop: None }
+        Self { mirror, since: now.mono, from, gain: Gain::None, stop: None }
     }
 
     /// What it works on is another file, of which nothing is there yet.
@@ -82,10 +78,7 @@ impl PersFileXfer {
     }
 
     pub(super) fn progressed(&mut self, held: Length, now: Now) {
-        let State::Running(session) = &mut self.state else { return };
-        if session.held.replace(held) != Some(held) {
-            session.last_bytes = Some(now.mono);
-        }
+        let State::Running(session) = &self.state else { return };
         let brought = held > session.from;
         let mirror = &mut self.record.mirrors[session.mirror];
         (mirror.served, mirror.contributed) = (true, mirror.contributed || brought);

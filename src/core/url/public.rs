@@ -3,7 +3,7 @@
 //!
 //! A server may name mirrors of a file; it must not make us talk to the printer beside us.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
@@ -16,6 +16,13 @@ pub(super) fn is_public(host: Option<Host<&str>>) -> bool {
         Some(Host::Ipv4(address)) => public_v4(address),
         Some(Host::Ipv6(address)) => public_v6(address),
         None => false,
+    }
+}
+
+pub(super) fn is_public_address(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => public_v4(address),
+        IpAddr::V6(address) => public_v6(address),
     }
 }
 

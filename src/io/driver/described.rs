@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::core::file_xfer::{Ask, Carry, Freshness};
 use crate::core::metalink::Metalink;
-use crate::core::url::MirrorUrl;
+use crate::core::url::{MirrorUrl, Origin};
 use crate::io::driver::Hands;
 use crate::io::driver::session::Session;
 use crate::io::transport::{Hop, WantDigest};
@@ -41,9 +41,11 @@ impl Session {
         let (tell, told) = oneshot::channel();
         let hands = self.hands.clone();
         let first_byte = self.orders.timeouts.first_byte;
-        let typed = self.orders.url.clone();
+        let (typed, first) = (self.orders.url.clone(), self.orders.first_origin.clone());
         let fetch = async move {
-            let Ok(Some(bytes)) = tokio::time::timeout(PATIENCE, fetch(&hands, &url, &typed, first_byte)).await else {
+            let Ok(Some(bytes)) =
+                tokio::time::timeout(PATIENCE, fetch(&hands, &url, (&typed, &first), first_byte)).await
+            else {
                 return;
             };
             // Nobody may be waiting any more.
@@ -88,7 +90,7 @@ impl Session {
 async fn fetch(
     hands: &Hands,
     url: &MirrorUrl,
-    typed: &MirrorUrl,
+    (typed, first_origin): (&MirrorUrl, &Origin),
     first_byte: crate::core::time::Delay,
 ) -> Option<Vec<u8>> {
     let ask = Ask {
@@ -99,8 +101,7 @@ async fn fetch(
         unless: None,
         freshness: Freshness::CacheAllowed,
     };
-    let origin = url.origin();
-    let hop = Hop { ask: &ask, typed, first_origin: &origin, want: WantDigest::No };
+    let hop = Hop { ask: &ask, typed, first_origin, want: WantDigest::No };
     let (head, mut body) = hands.get(&hop, first_byte).await.ok()?;
     if head.status != 200 {
         return None;

@@ -2,7 +2,7 @@
 //! and both heads told to the log.
 
 use crate::core::failure::Failure;
-use crate::core::file_xfer::AnswerHead;
+use crate::core::file_xfer::{AnswerHead, Carry};
 use crate::core::time::Delay;
 use crate::io::driver::{Hands, trace};
 use crate::io::transport::{Answer, Body, Hop};
@@ -15,7 +15,11 @@ impl Hands {
     pub(super) async fn get(&self, hop: &Hop<'_>, first_byte: Delay) -> Result<(AnswerHead, Body), Failure> {
         let headers = self.credentials.headers(hop, &self.user_agent, self.clock.now().wall);
         trace::request(&hop.ask.url, &headers);
-        let answer = self.client.get(&hop.ask.url, headers, first_byte).await?;
+        let answer = match hop.ask.carry {
+            // A server named it.
+            Carry::Never => self.client.for_file_of(hop.first_origin).get(&hop.ask.url, headers, first_byte).await?,
+            _ => self.client.get(&hop.ask.url, headers, first_byte).await?,
+        };
         let Answer { status, framing, headers, body, .. } = answer;
         trace::answer(status, &headers);
         Ok((AnswerHead::read(status, framing, &headers, self.clock.now().wall), body))

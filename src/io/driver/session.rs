@@ -204,7 +204,7 @@ impl Session {
         let total = self.machine.total();
         if let (Some(store), Some(total)) = (&mut self.store, total) {
             match store.reserve(place, total) {
-                Err(fault @ LocalFault::DiskFull { .. })
+                Err(fault @ (LocalFault::DiskFull { .. } | LocalFault::FileTooLarge { .. }))
                     if self.orders.company == Company::Others && store.held(place) == Length::ZERO =>
                 {
                     return Ok(Some(Failure::NoRoom(fault)));

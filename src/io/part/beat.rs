@@ -6,6 +6,7 @@ use crate::core::time::{Delay, Mono};
 use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::flush::{Begun, Checkpoint, lock, try_lock};
 use crate::io::part::hasher::Hasher;
+use crate::io::part::known::before;
 use crate::io::part::lagging::CatchUp;
 use crate::io::part::{Marked, PartStore};
 
@@ -20,6 +21,8 @@ const TELL_TIME: Delay = Delay::from_millis(50);
 /// ...or after so many new bytes, 256 KiB, and this time.
 const TELL_BYTES: u64 = 256 << 10;
 const LEAST_TELL_TIME: Delay = Delay::from_millis(5);
+/// What a full disk takes from the part for the journal: 64 KiB, a block of any file system.
+const JOURNAL_ROOM: u64 = 64 << 10;
 /// Block sums catch up by so much at most at one checkpoint, on its thread: 1 GiB.
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
@@ -212,9 +215,28 @@ impl PartStore {
         Ok(checkpoint)
     }
 
+    /// On a full disk the journal takes the room of the last bytes of the part: without a journal none of them would count.
+    fn make_room_for_the_journal(&mut self, full: LocalFault) -> Result<(), LocalFault> {
+        let written = self.part.written();
+        let end = written.head().0.saturating_sub(JOURNAL_ROOM);
+        // Bytes that wait belong behind those that are written, and the session that brings them still runs.
+        if end == 0 || self.part.waits() {
+            return Err(full);
+        }
+        // It reads the file.
+        self.part.hasher = None;
+        self.part.keep(&before(written, end))?;
+        self.begin_digests(Place::Part)?;
+        lock(&self.journal).begin()
+    }
+
     pub(super) fn mark_journal(&mut self) -> Result<(), LocalFault> {
         if self.marked == Marked::No {
-            lock(&self.journal).begin()?;
+            let begun = lock(&self.journal).begin();
+            match begun {
+                Err(full @ LocalFault::DiskFull { .. }) => self.make_room_for_the_journal(full)?,
+                other => other?,
+            }
             self.marked = Marked::Yes;
         }
         Ok(())

@@ -4,18 +4,13 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use crate::core::failure::LocalFault;
-use crate::core::printable::plain_error;
 use crate::core::range::Length;
 use crate::core::units::human_bytes;
-use crate::io::effects;
+use crate::io::{durable, effects};
 
 /// The fault for `error`, met while `doing` something to `path`.
 pub(super) fn fault(doing: &'static str, path: &Path, error: &io::Error) -> LocalFault {
-    let path = path.display().to_string();
-    if is_full(error) {
-        return LocalFault::DiskFull { path, detail: plain_error(error) };
-    }
-    LocalFault::Io { doing, path, detail: plain_error(error) }
+    durable::local_fault(doing, path, error)
 }
 
 /// The fault for a write of `needed` bytes that did not go through.

@@ -1,6 +1,6 @@
 //! Looking into the files of a download without touching them, and taking out of them what is damaged.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::io::part::known::{Lasting, before};
 use crate::io::part::names::Names;
 use crate::io::part::open::trusted;
 use crate::io::part::sums::Sums;
-use crate::io::part::take::{holder_of, look};
+use crate::io::part::take::{holder, look};
 use crate::io::part::{Boot, PartStore, Spec, SyncMode};
 
 /// Bytes read at once: 1 MiB.
@@ -230,20 +230,5 @@ fn open(path: &Path) -> Result<Option<File>, LocalFault> {
         Ok(file) => Ok(Some(file)),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(on("open", path)(e)),
-    }
-}
-
-/// Who has the lock, where it can be told. The kernel's list is asked first: a lock of our own, however short, might be in the
-/// way of a download that begins at this moment.
-fn holder(file: &File) -> Option<String> {
-    if let Some(pid) = holder_of(file) {
-        return Some(pid.to_string());
-    }
-    if Path::new("/proc/locks").exists() {
-        return None;
-    }
-    match file.try_lock_shared() {
-        Err(TryLockError::WouldBlock) => Some("another".into()),
-        _ => None,
     }
 }

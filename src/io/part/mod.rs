@@ -52,6 +52,7 @@ pub use boot::Boot;
 pub use compare::Compare;
 pub(in crate::io) use digests::Digests;
 pub use inspect::{Inspection, JournalState, PartState, inspect, outline, repair};
+pub use open::Leftovers;
 pub use publish::{Clobber, Publish};
 pub use whole::{adopt_equal, file_names, has_digests, holder};
 pub use witness::{is_witnessed, tidy};

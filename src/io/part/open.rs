@@ -4,6 +4,7 @@
 //! been started anew since. After that, only what was flushed counts. A file that no journal speaks of was small or
 //! begun a moment ago, and is fetched again.
 
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +21,7 @@ use crate::io::part::journal::{Journal, next_of};
 use crate::io::part::known::{Lasting, before, head};
 use crate::io::part::names::Names;
 use crate::io::part::record::{Claim, Entry, Segments};
-use crate::io::part::take::{Standing, Taken, look, take};
+use crate::io::part::take::{Standing, Taken, hold, look, take};
 use crate::io::part::versions::begun;
 use crate::io::part::{Marked, Opened, PartStore, Promoted, Spec, SyncMode, witness};
 
@@ -64,19 +65,51 @@ impl PartStore {
     /// # Errors
     /// [`LocalFault::InUse`] where it does run; [`LocalFault::Io`].
     pub fn remove(target: &Path) -> Result<(), LocalFault> {
+        Leftovers::hold(target)?.remove().map(drop)
+    }
+}
+
+/// The files of a download that does not run, held so that none begins on them. Nothing is removed by dropping it.
+#[derive(Debug)]
+pub struct Leftovers {
+    names: Names,
+    /// The part file, locked, where there is one.
+    part: Option<File>,
+}
+
+impl Leftovers {
+    /// Those of the download to `target`, whether there or not.
+    ///
+    /// # Errors
+    /// [`LocalFault::InUse`] where it runs; [`LocalFault::Io`].
+    pub fn hold(target: &Path) -> Result<Self, LocalFault> {
         let names = Names::of(target);
+        let part = hold(&names.part)?;
+        Ok(Self { names, part })
+    }
+
+    /// Removes them; `false` where there was nothing.
+    ///
+    /// # Errors
+    /// As [`Leftovers::hold`].
+    pub fn remove(self) -> Result<bool, LocalFault> {
+        let Self { names, part } = self;
         let there = [&names.part, &names.rival, &names.journal].map(|path| look(path));
         if there.iter().all(|found| matches!(found, Ok(None))) {
-            return Ok(());
+            return Ok(false);
         }
         // Held until the others are gone too.
-        let _locked = take(&names.part, Standing::Orphan, &mut Vec::new())?;
+        let _locked = match part {
+            Some(file) => file,
+            None => take(&names.part, Standing::Orphan, &mut Vec::new())?.file,
+        };
         unlink(&names.rival)?;
         unlink(&names.journal)?;
         unlink(&next_of(&names.journal))?;
         unlink(&names.part)?;
         // A journal that a loss of power brings back would speak of files made since.
-        durable::sync_dir(names.folder())
+        durable::sync_dir(names.folder())?;
+        Ok(true)
     }
 }
 

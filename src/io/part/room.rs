@@ -9,9 +9,9 @@ use std::path::Path;
 use crate::core::failure::LocalFault;
 use crate::core::range::Length;
 use crate::core::units::human_bytes;
-use crate::io::effects;
 use crate::io::part::fault::{on, write_fault};
 use crate::io::part::gather::STRIDE;
+use crate::io::{effects, limits};
 
 /// What `st_blocks` counts in.
 const SECTOR: u64 = 512;
@@ -34,8 +34,12 @@ pub(super) struct Extent {
     pub(super) end: u64,
 }
 
-/// Makes sure that a file can grow to `total`, and its gaps be filled.
+/// Makes sure that a file can grow to `total`, within the limits of this process, and its gaps be filled.
 pub(super) fn reserve(file: &File, path: &Path, has: Extent, total: u64) -> Result<Ahead, LocalFault> {
+    if let Some(limit) = limits::largest_file().filter(|limit| *limit < total) {
+        let detail = limits::too_large(Some(limit));
+        return Err(LocalFault::FileTooLarge { path: path.display().to_string(), detail });
+    }
     let held = has.held;
     let allocated = file.metadata().map_err(on("examine", path))?.blocks().saturating_mul(SECTOR);
     let needed = total.saturating_sub(allocated.max(held));

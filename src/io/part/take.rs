@@ -47,8 +47,27 @@ pub(super) fn take(path: &Path, standing: Standing, remarks: &mut Vec<String>) -
             return Ok(taken);
         }
     }
+    Err(replaced_again_and_again(path))
+}
+
+fn replaced_again_and_again(path: &Path) -> LocalFault {
     let detail = "other processes replace it again and again".into();
-    Err(LocalFault::Io { doing: "open", path: path.display().to_string(), detail })
+    LocalFault::Io { doing: "open", path: path.display().to_string(), detail }
+}
+
+/// Opens and locks the regular file at `path`, whatever it holds; `None` where none stands there.
+pub(super) fn hold(path: &Path) -> Result<Option<File>, LocalFault> {
+    for _ in 0..ATTEMPTS {
+        if !look(path)?.is_some_and(|meta| meta.is_file()) {
+            return Ok(None);
+        }
+        let Some(file) = open_existing(path)? else { continue };
+        lock(&file, path, &mut Vec::new())?;
+        if names(path, &file)? {
+            return Ok(Some(file));
+        }
+    }
+    Err(replaced_again_and_again(path))
 }
 
 /// The file at `path` where it is regular, ours and has one name; anything else there is removed.
@@ -188,8 +207,7 @@ fn lock(file: &File, path: &Path, remarks: &mut Vec<String>) -> Result<(), Local
     match file.try_lock() {
         Ok(()) => Ok(()),
         Err(TryLockError::WouldBlock) => {
-            let holder = holder_of(file).map_or_else(|| "another".into(), |pid| pid.to_string());
-            Err(LocalFault::InUse { path: path.display().to_string(), holder })
+            Err(LocalFault::InUse { path: path.display().to_string(), holder: holder_of(file) })
         }
         Err(TryLockError::Error(e)) if has_no_locks(&e) => {
             remarks.push(format!(
@@ -207,16 +225,44 @@ fn has_no_locks(error: &io::Error) -> bool {
     none.iter().any(|e| error.raw_os_error() == Some(e.raw_os_error()))
 }
 
-/// The process that holds the lock, where the kernel tells.
-pub(super) fn holder_of(file: &File) -> Option<u32> {
+/// Who has the lock of a file that may be locked: a process by its number, or "another". The kernel's list is asked first:
+/// a lock of our own, however short, might be in the way of a download that begins at this moment.
+pub(super) fn holder(file: &File) -> Option<String> {
+    match told_holder(file) {
+        Some(Told::Surely(pid)) => return Some(pid.to_string()),
+        None if Path::new("/proc/locks").exists() => return None,
+        Some(Told::Perhaps(_)) | None => {}
+    }
+    match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => Some(holder_of(file)),
+        Ok(()) => file.unlock().err().map(|_| "another".into()),
+        Err(TryLockError::Error(_)) => None,
+    }
+}
+
+/// The process that has the lock of a file that is known to be locked: its number where the kernel tells it, or "another".
+fn holder_of(file: &File) -> String {
+    told_holder(file).map_or_else(|| "another".into(), |(Told::Surely(pid) | Told::Perhaps(pid))| pid.to_string())
+}
+
+/// The holder of a lock, as the kernel tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Of this very file.
+    Surely(u32),
+    /// Of a file of this number, on a device that goes by another name: it may be another file.
+    Perhaps(u32),
+}
+
+fn told_holder(file: &File) -> Option<Told> {
     let meta = file.metadata().ok()?;
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     find_holder(&locks, meta.dev(), meta.ino())
 }
 
 /// From lines like `1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF`. Some file systems show another device here than
-/// to `stat`, so the inode alone serves where no line has both.
-fn find_holder(locks: &str, dev: u64, ino: u64) -> Option<u32> {
+/// to `stat`.
+fn find_holder(locks: &str, dev: u64, ino: u64) -> Option<Told> {
     let device = format!("{:02x}:{:02x}:{ino}", rustix::fs::major(dev), rustix::fs::minor(dev));
     let inode = format!(":{ino}");
     let held = |matches: &dyn Fn(&str) -> bool| {
@@ -226,7 +272,8 @@ fn find_holder(locks: &str, dev: u64, ino: u64) -> Option<u32> {
             matches(place).then(|| pid.parse::<u32>().ok().filter(|pid| *pid > 0))?
         })
     };
-    held(&|place| place == device).or_else(|| held(&|place| place.ends_with(&inode)))
+    let surely = held(&|place| place == device).map(Told::Surely);
+    surely.or_else(|| held(&|place| place.ends_with(&inode)).map(Told::Perhaps))
 }
 
 /// The fault of a file that could not be made: mostly its folder's.
@@ -271,8 +318,8 @@ mod tests {
                      3: FLOCK  ADVISORY  WRITE 33 08:01:42 0 EOF\n\
                      4: FLOCK  ADVISORY  WRITE -1 08:01:43 0 EOF\n";
         let dev = rustix::fs::makedev(8, 1);
-        assert_eq!(find_holder(locks, dev, 42), Some(33));
-        assert_eq!(find_holder(locks, rustix::fs::makedev(0, 77), 42), Some(22));
+        assert_eq!(find_holder(locks, dev, 42), Some(Told::Surely(33)));
+        assert_eq!(find_holder(locks, rustix::fs::makedev(0, 77), 42), Some(Told::Perhaps(22)));
         assert_eq!(find_holder(locks, dev, 43), None);
         assert_eq!(find_holder(locks, dev, 2), None);
     }

@@ -11,7 +11,7 @@ use crate::io::part::PartStore;
 use crate::io::part::digests::Digests;
 use crate::io::part::fault::on;
 use crate::io::part::names::Names;
-use crate::io::part::take::holder_of;
+use crate::io::part::take;
 
 /// How much is read at once.
 const STRIDE: usize = 1 << 20;
@@ -22,7 +22,7 @@ pub fn holder(target: &Path) -> Option<String> {
     // A pipe would have us wait for a writer.
     part.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
     let file = File::open(part).ok()?;
-    holder_of(&file).map(|pid| pid.to_string())
+    take::holder(&file)
 }
 
 /// The files that stand beside a target while it is fetched, whether there or not; the part file first.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::body::{Answer, Connection};
-use super::connect::{Ride, Stage, Watch};
+use super::connect::{Guard, Ride, Stage, Watch};
 use super::resolve::Resolver;
 use super::settings::{Family, NetConfigError, NetSettings};
 use super::uplink::Uplink;
@@ -18,7 +18,7 @@ use super::{explain, tls};
 use crate::core::failure::Failure;
 use crate::core::proxy::ProxyRules;
 use crate::core::time::Delay;
-use crate::core::url::MirrorUrl;
+use crate::core::url::{MirrorUrl, Origin};
 
 /// An idle connection is kept so long.
 pub(super) const POOL_IDLE: Duration = Duration::from_secs(90);
@@ -42,6 +42,8 @@ pub struct Client {
     setup: Arc<Setup>,
     pool: Arc<Pool>,
     speaks: Speaks,
+    /// Where servers name the URLs that are asked: the host of the file's own server.
+    for_file_of: Option<Arc<str>>,
 }
 
 /// Which versions of HTTP a client offers.
@@ -112,12 +114,12 @@ impl Client {
         }
         // Building it now proves the settings, so that nothing can go wrong with them later.
         let pool = Pool { keeping: setup.build(Reuse::Allowed, Speaks::Any)?.into(), ..Pool::default() };
-        Ok(Self { setup: Arc::new(setup), pool: Arc::new(pool), speaks: Speaks::Any })
+        Ok(Self { setup: Arc::new(setup), pool: Arc::new(pool), speaks: Speaks::Any, for_file_of: None })
     }
 
     /// Another client of the same settings with connections of its own, for another runtime.
     pub fn with_own_pool(&self) -> Self {
-        Self { setup: Arc::clone(&self.setup), pool: Arc::default(), speaks: self.speaks }
+        Self { setup: Arc::clone(&self.setup), pool: Arc::default(), ..self.clone() }
     }
 
     /// The same client for requests that are to run side by side on connections of their own: one that HTTP/2 shares is
@@ -130,6 +132,13 @@ impl Client {
     /// shares those too.
     pub fn uplink(&self) -> Uplink {
         self.pool.uplink.get_or_init(|| Uplink::new(Arc::clone(&self.setup))).clone()
+    }
+
+    /// The same client for URLs that servers name, of a file whose own server is this: it asks no name that has an address
+    /// of this machine or of a private network, unless that server's name has one too.
+    pub fn for_file_of(&self, server: &Origin) -> Self {
+        let guard = server.is_public_host().then(|| server.host().into());
+        Self { for_file_of: guard, ..self.clone() }
     }
 
     /// How often a request was sent a second time, because the pooled connection it had been sent on turned out to be
@@ -146,7 +155,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Failure::Resolve`], [`Failure::Connect`], [`Failure::Certificate`], [`Failure::NoAnswer`], [`Failure::Cut`],
-    /// [`Failure::BadAnswer`] for what is no HTTP, [`Failure::Status`] for a proxy's 407 to CONNECT.
+    /// [`Failure::PrivateMirror`] (see [`Client::for_file_of`]), [`Failure::BadAnswer`] for what is no HTTP, [`Failure::Status`] for a proxy's 407 to CONNECT.
     pub async fn get(&self, url: &MirrorUrl, headers: HeaderMap, first_byte: Delay) -> Result<Answer, Failure> {
         match self.attempt(Reuse::Allowed, url, headers.clone(), first_byte).await {
             Ok(answer) if answer.status != MISDIRECTED || answer.connection == Connection::Fresh => return Ok(answer),
@@ -167,8 +176,12 @@ impl Client {
     ) -> Result<Answer, Miss> {
         let fresh = |failure| Miss { failure, connection: Connection::Fresh };
         self.setup.check_family(url).map_err(fresh)?;
+        let guard = self.guard(url);
+        if let Some(Err(private)) = guard.as_ref().map(|guard| self.setup.resolver.check(guard)) {
+            return Err(fresh(explain::private(&private)));
+        }
         let client = self.client(reuse).map_err(fresh)?;
-        let ride = Ride::new(self.setup.places(url));
+        let ride = Ride::new(self.setup.places(url), guard);
         let request = Arc::clone(&ride).along(client.execute(request(url, headers)));
         let outcome = answer_in_time(request, &ride, first_byte).await;
         let connection = match ride.stage() {
@@ -185,6 +198,12 @@ impl Client {
             }
             None => Err(Miss { failure: Failure::NoAnswer { waited: first_byte }, connection }),
         }
+    }
+
+    /// Where a proxy is used, it looks the names up.
+    fn guard(&self, url: &MirrorUrl) -> Option<Guard> {
+        let of = self.for_file_of.clone().filter(|_| self.setup.proxies.proxy_for(url).is_none())?;
+        Some(Guard { host: url.host().to_ascii_lowercase(), of })
     }
 
     fn client(&self, reuse: Reuse) -> Result<&reqwest::Client, Failure> {

@@ -21,7 +21,18 @@ tokio::task_local! {
 pub(super) struct Ride {
     /// Hosts and ports that may have to be looked up for it: the proxy's first, where there is one.
     places: Vec<(String, u16)>,
+    /// Where a server named its URL: whose file it is of.
+    guard: Option<Guard>,
     stage: Mutex<Stage>,
+}
+
+/// A request that must not go to a private address, unless the server that the file is of has one too.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    /// The host that is asked.
+    pub(super) host: String,
+    /// The host of the file's own server.
+    pub(super) of: Arc<str>,
 }
 
 /// How far its connection is.
@@ -36,8 +47,8 @@ pub(super) enum Stage {
 }
 
 impl Ride {
-    pub(super) fn new(places: Vec<(String, u16)>) -> Arc<Self> {
-        Arc::new(Self { places, stage: Mutex::new(Stage::Pooled) })
+    pub(super) fn new(places: Vec<(String, u16)>, guard: Option<Guard>) -> Arc<Self> {
+        Arc::new(Self { places, guard, stage: Mutex::new(Stage::Pooled) })
     }
     pub(super) fn stage(&self) -> Stage {
         *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
@@ -55,6 +66,11 @@ impl Ride {
 pub(super) fn port_wanted(host: &str) -> Option<u16> {
     let port = |ride: &Arc<Ride>| ride.places.iter().find(|(name, _)| name == host).map(|(_, port)| *port);
     RIDE.try_with(port).ok().flatten()
+}
+
+/// The guard of the running request, where this is the host that it asks.
+pub(super) fn guard_of(host: &str) -> Option<Guard> {
+    RIDE.try_with(|ride| ride.guard.clone()).ok().flatten().filter(|guard| guard.host == host)
 }
 
 /// The layer.

@@ -13,12 +13,13 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
 use super::header_text::UserHeader;
+use crate::core::digest;
 use crate::core::file_xfer::{Ask, Carry, Freshness, Unless};
 use crate::core::time::Epoch;
 use crate::core::url::{MirrorUrl, Origin};
 
 /// RFC 9530: which digests of the whole are wanted, and how much.
-const WANTED_DIGESTS: HeaderValue = HeaderValue::from_static("sha-256=10, sha-512=5");
+const WANTED_DIGESTS: HeaderValue = HeaderValue::from_static(digest::WANT_REPR_DIGEST);
 const WANT_REPR_DIGEST: HeaderName = HeaderName::from_static("want-repr-digest");
 
 /// The user's headers and credentials. Shown without values.

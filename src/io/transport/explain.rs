@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 
 use rustls::{AlertDescription, CertificateError};
 
-use super::resolve::NoAddress;
+use super::resolve::{NoAddress, Private};
 use super::tls::{self, NoRoots};
 use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};
 use crate::core::file_xfer::Framing;
@@ -29,6 +29,9 @@ type Link<'a> = &'a (dyn Error + 'static);
 pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Failure {
     let error = error.without_url();
     let chain = chain_of(&error);
+    if let Some(refused) = find::<Private>(&chain) {
+        return private(refused);
+    }
     if let Some(failure) = of_known_type(&chain) {
         return failure;
     }
@@ -40,6 +43,11 @@ pub(super) fn before_head(error: reqwest::Error, connect_timeout: Delay) -> Fail
         return no_request(&last(&chain));
     }
     of_exchange(&chain)
+}
+
+/// A mirror that a server named, and that is not asked.
+pub(super) fn private(refused: &Private) -> Failure {
+    Failure::PrivateMirror { host: harmless(&refused.host), address: refused.address }
 }
 
 /// No connection came about, for another reason than that the time was over.

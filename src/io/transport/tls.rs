@@ -157,23 +157,33 @@ fn trust(settings: &NetSettings, provider: &Arc<CryptoProvider>) -> Result<Trust
 fn identity_of(identity: &Identity) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), NetConfigError> {
     let chain = certificates(&identity.cert, "--cert")?;
     let (path, origin) = identity.key.as_deref().map_or((identity.cert.as_path(), "--cert"), |key| (key, "--key"));
-    let key = PrivateKeyDer::from_pem_slice(&read(path, origin)?).map_err(|_| NetConfigError::Empty {
-        origin,
-        path: path.to_owned(),
-        wanted: "private key without a passphrase",
-    })?;
+    let wanted = "private key without a passphrase";
+    let key = key_in(&read(path, origin)?).ok_or(NetConfigError::Empty { origin, path: path.to_owned(), wanted })?;
     Ok((chain, key))
 }
 
 fn certificates(path: &Path, origin: &'static str) -> Result<Vec<CertificateDer<'static>>, NetConfigError> {
-    let text = read(path, origin)?;
-    let empty = NetConfigError::Empty { origin, path: path.to_owned(), wanted: "certificate" };
-    match CertificateDer::pem_slice_iter(&text).collect::<Result<Vec<_>, _>>() {
-        Ok(found) if !found.is_empty() => Ok(found),
-        _ => Err(empty),
+    let found = certificates_in(&read(path, origin)?);
+    if found.is_empty() {
+        return Err(NetConfigError::Empty { origin, path: path.to_owned(), wanted: "certificate" });
     }
+    Ok(found)
+}
+
+/// The certificates of a PEM file; none where one of them is damaged or empty.
+fn certificates_in(text: &[u8]) -> Vec<CertificateDer<'static>> {
+    let found = CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>().unwrap_or_default();
+    if found.iter().any(|certificate| certificate.is_empty()) { Vec::new() } else { found }
+}
+
+/// The first private key of a PEM file.
+fn key_in(text: &[u8]) -> Option<PrivateKeyDer<'static>> {
+    PrivateKeyDer::from_pem_slice(text).ok()
 }
 
 fn read(path: &Path, origin: &'static str) -> Result<Vec<u8>, NetConfigError> {
     std::fs::read(path).map_err(|e| NetConfigError::File { origin, path: path.to_owned(), detail: e.to_string() })
 }
+
+#[cfg(test)]
+mod fuzzed;

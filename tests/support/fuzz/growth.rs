@@ -9,8 +9,6 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{Target, corpus, number};
 
-/// Bytes of the smaller input.
-const SIZE: usize = 4 << 10;
 /// How much larger the other one is.
 const FACTOR: usize = 8;
 /// An input so many times as large takes as long as so many small ones; eight times as long would be the square.
@@ -25,7 +23,7 @@ const ATTEMPTS: usize = 20;
 /// # Panics
 /// Where time grows out of proportion.
 pub(crate) fn grows_evenly(target: &Target) {
-    let size = number("PERSXFER_FUZZ_SIZE").map_or(SIZE, |n| n as usize);
+    let size = number("PERSXFER_FUZZ_SIZE").map_or(target.grows_from, |n| n as usize);
     let mut units: Vec<Vec<u8>> = target.words.iter().map(|word| word.as_bytes().to_vec()).collect();
     for seed in corpus(target.name) {
         units.extend(seed.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec));

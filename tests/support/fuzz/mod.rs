@@ -31,6 +31,8 @@ pub(crate) struct Target {
     pub(crate) words: &'static [&'static str],
     /// Executions in a test run where nothing else is said: fewer for a slow one.
     pub(crate) runs: u64,
+    /// Bytes of the smaller of the two inputs by which growth is told, where nothing else is said.
+    pub(crate) grows_from: usize,
     /// What stands before and behind where repeated words must make sense.
     pub(crate) frames: &'static [(&'static str, &'static str)],
 }

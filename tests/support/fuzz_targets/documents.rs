@@ -54,6 +54,7 @@ pub(super) const METALINK: Target = Target {
         "<file name=\"y\"><url>http://b.example/y</url></file>",
     ],
     runs: 8_000,
+    grows_from: 4 << 10,
     frames: &[
         ("<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">", "</metalink>"),
         ("<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file name=\"x\">", "</file></metalink>"),
@@ -183,6 +184,8 @@ pub(super) const CLIENT_STATE: Target = Target {
         "<x k='>'/>",
     ],
     runs: 2_500,
+    // Every word in four frames, each read and written many times.
+    grows_from: 1 << 10,
     frames: &[
         ("<client_state>", "</client_state>"),
         ("<client_state><file_info><name>x</name>", "</file_info></client_state>"),

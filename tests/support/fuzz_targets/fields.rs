@@ -104,6 +104,7 @@ pub(super) const ANSWER_HEAD: Target = Target {
         "416\n",
     ],
     runs: 20_000,
+    grows_from: 4 << 10,
     frames: &[("200\n", ""), ("200\nlink: ", ""), ("200\ndigest: ", ""), ("200\ncontent-encoding: ", "")],
 };
 
@@ -334,6 +335,7 @@ pub(super) const LINK: Target = Target {
         "#f",
     ],
     runs: 30_000,
+    grows_from: 4 << 10,
     frames: &[("", ""), ("<a>;", ""), ("<a>;rel=\"", "\""), ("", ">; rel=duplicate")],
 };
 

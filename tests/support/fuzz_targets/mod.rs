@@ -46,7 +46,8 @@ pub(crate) fn named(name: &str) -> Target {
 }
 
 /// What most targets share.
-const PLAIN: Target = Target { name: "", run: |_| 0, words: &[], runs: 60_000, frames: &[("", "")] };
+const PLAIN: Target =
+    Target { name: "", run: |_| 0, words: &[], runs: 60_000, grows_from: 4 << 10, frames: &[("", "")] };
 
 /// As the caller of a parser makes text of bytes.
 fn text(data: &[u8]) -> std::borrow::Cow<'_, str> {

@@ -44,6 +44,7 @@ pub(super) const DISPOSITION: Target = Target {
         "~",
     ],
     runs: 40_000,
+    grows_from: 4 << 10,
     frames: &[("", ""), ("attachment; filename=\"", "\""), ("attachment; filename*=UTF-8''", "")],
 };
 

@@ -175,6 +175,7 @@ pub(super) const PROXY: Target = Target {
         "0.0.0.0/0",
     ],
     runs: 30_000,
+    grows_from: 4 << 10,
     frames: &[("", ""), ("p.example\n", "")],
 };
 

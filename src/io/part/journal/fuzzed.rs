@@ -6,14 +6,11 @@ use super::*;
 use crate::core::digest::Algorithm;
 use crate::core::file_xfer::dossier::Draft as DraftRecord;
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::fuzz::{self, Target, grows_evenly, kind};
 use crate::io::part::digests::Digests;
 use crate::io::part::known::Lasting;
 use crate::io::part::open::trusted;
 use crate::io::part::record::frame_sum;
-use fuzz::{Target, grows_evenly, kind};
-
-#[path = "../../../../tests/support/fuzz/mod.rs"]
-mod fuzz;
 
 /// What stands between two bodies.
 const NEXT_BODY: &[u8] = b"|\n|";
@@ -47,6 +44,7 @@ const JOURNAL: Target = Target {
         "\x02\x04\0\0\0\0\0",
     ],
     runs: 60_000,
+    grows_from: 4 << 10,
     frames: &[("Hpersxfer01\0|\n|", ""), ("R", "")],
 };
 
