@@ -124,10 +124,11 @@ impl PersFileXfer {
         }
     }
 
-    /// A mirror that has once served the wrong bytes is asked past all caches from then on.
+    /// A mirror that has once served the wrong bytes is asked past all caches from then on; and each one, once a mix of
+    /// several was wrong.
     fn freshness(&self, mirror: usize) -> Freshness {
-        match self.record.mirrors[mirror].corrupt_fetches {
-            0 => Freshness::CacheAllowed,
+        match (self.record.apart, self.record.mirrors[mirror].corrupt_fetches) {
+            (false, 0) => Freshness::CacheAllowed,
             _ => Freshness::NoCache,
         }
     }

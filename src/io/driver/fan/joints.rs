@@ -16,7 +16,7 @@ use crate::core::segments::{Ending, Event, LinkId};
 use crate::core::time::{Delay, Mono};
 use crate::io::driver::Orders;
 use crate::io::driver::fan::Fan;
-use crate::io::driver::fan::line::{Doing, Start};
+use crate::io::driver::fan::line::{Doing, Line, Start};
 use crate::io::part::{Compare, PartStore};
 
 /// So much is read beyond the end of a range.
@@ -186,19 +186,42 @@ impl Fan<'_> {
         }
         let within = |start: Offset| at <= start && next.is_none_or(|next| start < next);
         let others: Vec<_> = self.lines.iter().filter(|(_, l)| within(l.range.start)).map(|(id, _)| *id).collect();
-        for link in others {
-            self.over(link, Ending::Cut)?;
-        }
-        self.lose(ByteRange::new(at, end), seat)
+        // The bytes go first: a link that is opened as these end must not be compared with them.
+        self.lose(ByteRange::new(at, end), seat)?;
+        others.into_iter().try_for_each(|link| self.over(link, Ending::Cut))
     }
 
-    /// These bytes are held no more.
+    /// These bytes are held no more. What was joined to their end is not any longer.
     pub(super) fn lose(&mut self, range: ByteRange, seat: Option<usize>) -> Result<(), LocalFault> {
+        let behind = self.brought.iter().find(|(_, bytes)| bytes.contains(range.end)).map(|(seat, _)| *seat);
         self.brought.values_mut().for_each(|bytes| bytes.remove(range));
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }
-        self.plan(Event::Lost(range, seat))
+        let severed = self.sever(range, behind);
+        self.plan(Event::Lost(range, seat))?;
+        severed.into_iter().try_for_each(|link| self.over(link, Ending::Cut))
+    }
+
+    /// Opens a joint where bytes that go had others behind them. The links that stand there with nothing before them now,
+    /// after they brought something: they begin anew.
+    fn sever(&mut self, range: ByteRange, behind: Option<usize>) -> Vec<LinkId> {
+        if !needed(&self.session.orders) {
+            return Vec::new();
+        }
+        if range.end < self.total.as_end() && self.planner.held().contains(range.end) {
+            let joint = self.joints.open.entry(range.end).or_default();
+            joint.seat = joint.seat.or(behind);
+        }
+        let touches = |at: Offset| range.start < at && at <= range.end;
+        let fresh = |line: &Line| line.at <= line.range.start || line.doing == Doing::Asking;
+        let fresh_here = |line: &&mut Line| touches(line.range.start) && fresh(line) && line.start == Start::Compared;
+        for line in self.lines.values_mut().filter(fresh_here) {
+            line.start = Start::Open;
+            self.joints.begin(line.range.start, line.seat);
+        }
+        let severed = |(_, line): &(&LinkId, &Line)| touches(line.at) && !fresh(line);
+        self.lines.iter().filter(severed).map(|(id, _)| *id).collect()
     }
 
     /// Every byte is here: what of the joints is not proven is compared, or fetched again with what stands around it.

@@ -100,11 +100,13 @@ impl Fan<'_> {
         Ok(())
     }
 
-    /// How many bytes right before a range are held, where they can prove something.
+    /// How many bytes right before a place are held, where they can prove something.
     pub(super) fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
         let before = Offset(start.0.saturating_sub(1));
-        let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end && run.end == start);
-        let (Some(run), Some(store)) = (run, &mut self.session.store) else { return Ok(Length::ZERO) };
+        let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end);
+        let (Some(run), Some(store)) = (run.filter(|run| run.start < start), &mut self.session.store) else {
+            return Ok(Length::ZERO);
+        };
         let block = ByteRange::new(start.back(LINK_OVERLAP).max(run.start), start);
         Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
     }
