@@ -122,6 +122,21 @@ impl Fan<'_> {
         (joint.is_some() && line.at == end && until > end).then_some(until)
     }
 
+    /// A link that is to stop because every byte is here, and stands before one of the last joints: its answer can show what
+    /// belongs behind.
+    pub(super) fn stays_to_read_on(&mut self, link: LinkId) -> bool {
+        let is_whole = self.planner.held().first_gap(self.total).is_none();
+        let Some(line) = self.lines.get_mut(&link) else { return false };
+        let Doing::Taking { end } = line.doing else { return false };
+        let joint = self.joints.open.get(&line.at).filter(|joint| joint.tail.is_none());
+        if !is_whole || joint.is_none() || line.at >= end {
+            return false;
+        }
+        line.range.end = line.at;
+        line.doing = Doing::ReadingOn { until: end.min(line.at + TAIL) };
+        true
+    }
+
     /// Bytes from beyond the range of a link.
     pub(super) fn tail(&mut self, link: LinkId, until: Offset, chunk: &Bytes) -> Result<(), LocalFault> {
         let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };

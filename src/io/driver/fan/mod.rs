@@ -214,7 +214,9 @@ impl<'a> Fan<'a> {
                 Ok(())
             }
             Action::Stop { link } => {
-                self.drop_line(link);
+                if !self.stays_to_read_on(link) {
+                    self.drop_line(link);
+                }
                 self.plan(Event::Ended(link, Ending::Stopped))
             }
             Action::Whole => {

@@ -132,6 +132,7 @@ impl Fan<'_> {
         let part = chunk.split_to(n);
         let length = Length(n as u64);
         let Some(store) = &mut self.session.store else { return Ok(None) };
+        let run = ByteRange::new(at, at + length);
         if held {
             if let Compare::Differs { at } = store.compare(Place::Part, at, &part)? {
                 self.contradicted(link, at)?;
@@ -140,14 +141,14 @@ impl Fan<'_> {
         } else {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
-            let run = ByteRange::new(at, at + length);
             self.brought.entry(seat).or_default().insert(run);
-            self.joints_wrote(link, run);
         }
+        // Written or equal: it goes on from what it brought or compared before.
+        self.joints_wrote(link, run);
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
         if !held {
-            self.check_pieces(ByteRange::new(at, at + length))?;
+            self.check_pieces(run)?;
             self.compare_joints()?;
         }
         // The planner may have taken the rest away.
