@@ -7,8 +7,9 @@ mod support;
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{Asked, End, Px, Reply, Rig, Served, World, digest, ms, noise};
+use support::{Asked, End, Px, Reply, Rig, Served, World, digest, eventually, ms, noise};
 
 const KB: usize = 1 << 10;
 const MB: usize = 1 << 20;
@@ -136,6 +137,26 @@ fn a_wrong_digest_is_asked_for_again_past_the_caches() {
         let sent: u64 = rigs.iter().map(Rig::sent).sum();
         assert!(sent < (data.len() * 5 / 2) as u64, "{mirrors}: {sent} bytes for {}", data.len());
     }
+}
+
+#[test]
+fn a_server_that_leaves_every_further_connection_silent_is_asked_over_one() {
+    let (w, data) = (World::new(), noise(1712, 24 * MB));
+    let (served, silent) = (Served::new(&data), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&silent);
+    let rig = Rig::start(move |a| {
+        if a.beside > 0 {
+            count.fetch_add(1, Ordering::SeqCst);
+            return Reply::status(503).late(ms(600_000));
+        }
+        served.reply(a).pace(64 * KB, ms(25))
+    });
+    let run = over(&w, &rig, "4").start();
+    eventually("it was asked over several connections", || silent.load(Ordering::SeqCst) >= 2);
+    run.end().exits(0);
+    w.holds(&data);
+    let silent = silent.load(Ordering::SeqCst);
+    assert!(silent <= 5, "{silent} requests were left without an answer: {:?}", rig.asked().len());
 }
 
 /// Two backends behind one name, in an order that is another one in each turn and looks like chance.

@@ -209,7 +209,7 @@ impl Fan<'_> {
     /// These bytes are held no more. What was joined to their end is not any longer.
     pub(super) fn lose(&mut self, range: ByteRange, seat: Option<usize>) -> Result<(), LocalFault> {
         let behind = self.brought.iter().find(|(_, bytes)| bytes.contains(range.end)).map(|(seat, _)| *seat);
-        self.brought.values_mut().for_each(|bytes| bytes.remove(range));
+        self.brought.values_mut().chain(self.doubted.values_mut()).for_each(|bytes| bytes.remove(range));
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }

@@ -78,8 +78,9 @@ impl Fan<'_> {
             self.unproven.push(opening);
             return Ok(());
         }
-        let machine = Link::new(plan);
-        let mut line = self.line(link, seat, Some(machine), range, None);
+        let asked = plan.freshness;
+        let mut line = self.line(link, seat, Some(Link::new(plan)), range, None);
+        line.asked = asked;
         if reach == Reach::Ranged && overlap == Length::ZERO {
             line.start = Start::Open;
             self.joints_begin(range.start, seat);
@@ -134,7 +135,7 @@ impl Fan<'_> {
 
     /// Who has sent a wrong piece is asked past all caches.
     fn freshness(&self, seat: usize) -> Freshness {
-        if self.doubted.contains(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
+        if self.doubted.contains_key(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
     }
 
     fn digest(&self) -> LastWord {
@@ -170,6 +171,7 @@ impl Fan<'_> {
             at: range.start,
             doing: Doing::Asking,
             start: Start::Compared,
+            asked: self.session.orders.freshness,
             tail: Vec::new(),
             orders,
             request: 0,
@@ -337,6 +339,7 @@ pub(super) fn seats(session: &Session, answering: &Origin) -> (Vec<Seat>, usize)
             ranges: if n == fan.own && ways.ranges == Ranges::Broken { Ranges::Broken } else { ways.ranges },
             rate: seat.rate,
             not_before: seat.not_before,
+            blames: seat.wrong,
             origin,
         }
     };

@@ -11,7 +11,7 @@ mod links;
 mod take;
 mod wire;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -65,8 +65,8 @@ pub(super) struct Fan<'a> {
     checks: Option<Checks>,
     /// Which seat brought what in this session.
     brought: BTreeMap<usize, RangeSet>,
-    /// Seats that sent a wrong piece.
-    doubted: BTreeSet<usize>,
+    /// Seats that sent a wrong piece, and what each had brought before that: it may have come from a cache.
+    doubted: BTreeMap<usize, RangeSet>,
     joints: OpenJoints,
     total: Length,
     end: Option<BesideEnd>,
@@ -108,7 +108,6 @@ impl Session {
         }
         let mut fan = Fan::new(self, &split)?;
         let end = fan.run().await?;
-        fan.learn_ways();
         drop(fan);
         let Some(store) = &mut self.store else { return Ok(self.machine.beside_ended(Length::ZERO, end)) };
         let held = store.settle(Place::Part)?;
@@ -124,6 +123,8 @@ impl<'a> Fan<'a> {
         let (seats, own) = links::seats(session, &split.origin);
         let plan = &session.orders.fan;
         let rules = Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least };
+        let known = plan.seats.iter().enumerate().filter(|(_, seat)| seat.wrong > 0);
+        let doubted = known.map(|(n, _)| (n, RangeSet::new())).collect();
         let mut fan = Self {
             planner: Segments::new(split.total, held.clone(), seats, rules),
             lines: BTreeMap::new(),
@@ -140,7 +141,7 @@ impl<'a> Fan<'a> {
             told: now,
             checks: Checks::of(&session.orders.terms, split.total),
             brought: BTreeMap::new(),
-            doubted: BTreeSet::new(),
+            doubted,
             joints: OpenJoints::of(&session.orders, &held),
             total: split.total,
             end: None,
@@ -274,8 +275,10 @@ impl<'a> Fan<'a> {
 }
 
 impl Drop for Fan<'_> {
-    /// However it ends, also where it is told to stop: what is not proven is left so that the next session looks at it.
+    /// However it ends, also where it is told to stop: what was learned of origins is kept, and what is not proven is left
+    /// so that the next session looks at it.
     fn drop(&mut self) {
+        self.learn_ways();
         if let Err(fault) = self.leave_joints_open() {
             // The disk fails; whoever writes next hears of it.
             tracing::debug!(%fault, "what was not compared could not be given up");

@@ -126,7 +126,7 @@ impl Fan<'_> {
     /// The first bytes of a chunk, as far as all are held or none is; what is left, unless the link has ended.
     fn take_part(&mut self, link: LinkId, mut chunk: Bytes) -> Result<Option<Bytes>, LocalFault> {
         let Some(line) = self.lines.get(&link) else { return Ok(None) };
-        let (at, seat) = (line.at, line.seat);
+        let (at, seat, asked) = (line.at, line.seat, line.asked);
         let all = ByteRange::new(at, at + Length(chunk.len() as u64));
         let (n, held) = self.run_at(all);
         let part = chunk.split_to(n);
@@ -141,7 +141,7 @@ impl Fan<'_> {
         } else {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
-            self.brought.entry(seat).or_default().insert(run);
+            self.note_brought(seat, asked, run);
         }
         // Written or equal: it goes on from what it brought or compared before.
         self.joints_wrote(link, run);
