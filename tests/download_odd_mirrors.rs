@@ -212,3 +212,49 @@ fn what_was_not_yet_compared_when_it_was_stopped_is_compared_later() {
         assert!(held == *one || held == *two, "{turn}: {}\n{ran}", map(&held, &one, &two));
     }
 }
+
+#[test]
+fn mirrors_that_differ_from_what_is_held_take_over_once_its_origin_is_gone() {
+    for digest_known in [false, true] {
+        let (w, stale, data) = (World::new(), noise(1713, 3 * MB), noise(1714, 3 * MB));
+        let served = Served::new(&stale);
+        let first = Rig::start(move |a| match a.n {
+            0 => served.reply(a).pace(64 * KB, ms(5)).cut(400_000, End::Reset),
+            _ => Reply::status(404),
+        });
+        let others = ["\"b\"", "\"c\""].map(|tag| {
+            let served = Served::new(&data).etag(tag);
+            Rig::start(move |a| served.reply(a).pace(64 * KB, ms(5)))
+        });
+        let px = others.iter().fold(over(&w, &first, "3"), |px, rig| px.mirror(&rig.url("/f")));
+        let sum = digest("sha-256", &data);
+        let ran = if digest_known { px.args(&["--checksum", &sum]).run() } else { px.run() };
+        ran.exits(0);
+        w.holds(&data);
+        if !digest_known {
+            ran.says(&["the file changed"]);
+        }
+    }
+}
+
+#[test]
+fn a_slow_first_mirror_does_not_hold_up_the_others() {
+    for digest_known in [false, true] {
+        let (w, data) = (World::new(), noise(1715, 2 * MB));
+        let served = Served::new(&data);
+        // 64 KiB would take it 16 seconds.
+        let first = Rig::start(move |a| served.reply(a).pace(KB, ms(250)));
+        let served = Served::new(&data).etag("\"b\"");
+        let fast = Rig::start(move |a| served.reply(a));
+        let px = over(&w, &first, "2").mirror(&fast.url("/f"));
+        let sum = digest("sha-256", &data);
+        let run = if digest_known { px.args(&["--checksum", &sum]).start() } else { px.start() };
+        eventually("the other one is asked", || fast.sent() > 100_000);
+        assert!(first.sent() < 50_000, "only after {} bytes of the first", first.sent());
+        if digest_known {
+            assert!(first.sent() < 8_000, "only after {} bytes of the first", first.sent());
+        }
+        run.end().exits(0);
+        w.holds(&data);
+    }
+}

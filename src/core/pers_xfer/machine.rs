@@ -120,6 +120,7 @@ impl PersFileXfer {
             }
             Next::Held(mirror, hold) => self.wait_for_hold(mirror, hold, cx),
             Next::PassOver => self.pass_failed(cx),
+            Next::AllRefused if self.begins_with_the_odd(cx) => self.ask_next(cx),
             Next::AllRefused => self.fail_as_refused(cx),
         }
     }

@@ -9,7 +9,7 @@ use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep}
 use crate::core::file_xfer::{Freshness, LastWord, OVERLAP, Place, Split};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
-use crate::core::time::Mono;
+use crate::core::time::{Delay, Mono};
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
 use crate::core::verdict::{Context, Scope, judge};
@@ -22,6 +22,10 @@ use crate::io::driver::{Beside, FanSeat};
 
 /// How much right before its range a link asks for again, beside the session that has compared [`OVERLAP`].
 const LINK_OVERLAP: Length = Length(16 << 10);
+/// Where the first answer is so slow that in this time no whole block has come, what there is is compared...
+const SLOW_FIRST: Delay = Delay::from_secs(3);
+/// ...if it is at least this.
+const LEAST_PROOF: Length = Length(4 << 10);
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
 
@@ -118,6 +122,11 @@ impl Fan<'_> {
         let any_will_do = vouched || self.digest() == LastWord::Digest;
         let Some(store) = &mut self.session.store else { return Ok(None) };
         let held = store.held(Place::Part).as_end();
+        let is_late = self.session.hands.clock.now().mono.since(self.began) >= SLOW_FIRST;
+        if is_late && self.proofless == Length::ZERO && (LEAST_PROOF..OVERLAP).contains(&held.as_length()) {
+            let all = ByteRange::new(Offset::ZERO, held);
+            return Ok(store.informative(Place::Part, all)?.then_some(all));
+        }
         if held < self.proofless.as_end() + OVERLAP {
             return Ok(None);
         }

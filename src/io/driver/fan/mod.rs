@@ -62,6 +62,7 @@ pub(super) struct Fan<'a> {
     /// Mirrors that have served.
     served: Vec<usize>,
     told: Mono,
+    began: Mono,
     checks: Option<Checks>,
     /// Which seat brought what in this session.
     brought: BTreeMap<usize, RangeSet>,
@@ -139,6 +140,7 @@ impl<'a> Fan<'a> {
             failures: BTreeMap::new(),
             served: Vec::new(),
             told: now,
+            began: now,
             checks: Checks::of(&session.orders.terms, split.total),
             brought: BTreeMap::new(),
             doubted,
@@ -178,6 +180,7 @@ impl<'a> Fan<'a> {
     fn beat(&mut self) -> Result<(), LocalFault> {
         let now = self.session.hands.clock.now().mono;
         self.tick(now)?;
+        self.open_unproven()?;
         self.plan(Event::Wake)
     }
 
