@@ -95,8 +95,9 @@ impl Segments {
             self.roster.rest(seat, now);
             return (range, 0);
         }
-        if nothing_came && (others > 0 || self.roster.of(seat).flows(now)) {
-            // One of them may have ended just now, and be asked again.
+        let unanswered = now.since(asked) >= UNANSWERED && self.roster.of(seat).flows(now);
+        if nothing_came && (others > 0 || unanswered) {
+            // Where none flows, one has ended just now, and is asked again.
             self.roster.of_mut(seat).step_down(others);
         }
         self.roster.failed(seat, asked, now, cx.rng);
