@@ -95,8 +95,7 @@ impl Segments {
             self.roster.rest(seat, now);
             return (range, 0);
         }
-        let unanswered = now.since(asked) >= UNANSWERED && self.roster.of(seat).flows(now);
-        if nothing_came && (others > 0 || unanswered) {
+        if nothing_came && (others > 0 || self.roster.of(seat).flows(now)) {
             // Where none flows, one has ended just now, and is asked again.
             self.roster.of_mut(seat).step_down(others);
         }
