@@ -9,6 +9,9 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
 use crate::core::upload::UpFailure;
 
+/// How the failure of an odd mirror begins: records are told by it.
+pub const ODD_MIRROR: &str = "this mirror holds another file";
+
 /// One way in which a session ended badly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
@@ -79,7 +82,7 @@ pub enum Failure {
         times: u32,
     },
     /// This mirror's bytes differ from those already held from another.
-    #[error("this mirror holds another file: its bytes differ at offset {at} from those already held")]
+    #[error("{ODD_MIRROR}: its bytes differ at offset {at} from those already held")]
     OddMirror {
         /// Where they differ.
         at: Offset,

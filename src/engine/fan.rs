@@ -91,10 +91,10 @@ impl Supervisor<'_> {
     }
 
     fn seat(&self, record: &Record, mirror: usize, held: Option<Mono>, now: Now) -> Option<FanSeat> {
-        let MirrorRecord { url, named_with, .. } = record.mirrors.get(mirror)?.clone();
+        let MirrorRecord { url, named_with, corrupt_fetches: wrong, .. } = record.mirrors.get(mirror)?.clone();
         let key = key_of(&url.origin(), Direction::Download);
         let closed = self.hosts.closed(&key, now).map(|(until, _)| until);
-        Some(FanSeat { rate: self.hosts.rate(&key), not_before: held.max(closed), url, named_with })
+        Some(FanSeat { rate: self.hosts.rate(&key), not_before: held.max(closed), url, named_with, wrong })
     }
 }
 

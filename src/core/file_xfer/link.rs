@@ -50,11 +50,11 @@ pub struct LinkPlan {
 
 impl LinkPlan {
     /// Is there anything by which its origin can show that it has the same version? What is read through is compared as it
-    /// comes. A strong validator alone is enough only where a digest has the last word: servers keep it over a change.
+    /// comes. Where a digest has the last word, nothing else need speak for it while nothing is held: the length it tells
+    /// is all that is asked for.
     pub fn can_be_proven(&self) -> bool {
-        let vouched = self.version.validators_of(&self.url.origin()).is_some_and(Validators::has_strong);
         let comparable = self.overlap > Length::ZERO || self.proof.is_some() || self.reach == Reach::Through;
-        comparable || vouched && self.digest == LastWord::Digest
+        comparable || self.digest == LastWord::Digest
     }
 }
 
@@ -273,7 +273,10 @@ impl Link {
         self.open = Some((origin.clone(), head.validators.clone()));
         match self.asking.purpose() {
             Purpose::Probe => self.compare(range),
-            Purpose::Body | Purpose::Revalidate => self.take(range, sameness, head, &origin),
+            Purpose::Body | Purpose::Revalidate => {
+                let left_to_digest = total.is_some() && self.plan.digest == LastWord::Digest && self.proven.is_none();
+                self.take(range, sameness, head, &origin, left_to_digest)
+            }
         }
     }
 
@@ -286,11 +289,20 @@ impl Link {
         LinkStep::Compare { at: range.start, until: end }
     }
 
-    fn take(&mut self, range: ByteRange, sameness: Sameness, head: &AnswerHead, origin: &Origin) -> LinkStep {
+    fn take(
+        &mut self,
+        range: ByteRange,
+        sameness: Sameness,
+        head: &AnswerHead,
+        origin: &Origin,
+        left_to_digest: bool,
+    ) -> LinkStep {
         let joint = if sameness == Sameness::Same {
             Joints::Validator
         } else if self.plan.overlap > Length::ZERO || self.is_proven(origin, head) {
             Joints::Overlap
+        } else if left_to_digest {
+            Joints::Length
         } else {
             // Redirected elsewhere each time, or nothing to compare with.
             return LinkStep::bad(BadAnswer::Unproven);

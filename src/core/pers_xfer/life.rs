@@ -1,6 +1,7 @@
 //! Life: how a transfer ends, how another life begins, and what people want of it.
 
 use crate::core::failure::LocalFault;
+use crate::core::file_xfer::MAX_CHANGES;
 use crate::core::giveup::{GiveUpFrom, Patience};
 use crate::core::machine::Cx;
 use crate::core::mirrors::{self, Freshly};
@@ -80,6 +81,24 @@ impl PersFileXfer {
     }
 
     /// Every mirror is refused.
+    /// Every mirror is refused, and some only because they differ from what is held: whoever had that version is gone, so
+    /// theirs is the file now (design 3.3). What is held goes, and they are asked anew; true where that may be. Whoever of
+    /// them goes first is compared with the others as ever.
+    pub(super) fn begins_with_the_odd(&mut self, cx: &mut Cx<'_, Action>) -> bool {
+        let changes = self.record.dossier.changes;
+        let is_odd = |mirror: &MirrorRecord| mirror.is_odd() && mirror.named_with.is_none();
+        if changes >= MAX_CHANGES || !self.record.mirrors.iter().any(is_odd) {
+            return false;
+        }
+        for mirror in self.record.mirrors.iter_mut().filter(|mirror| is_odd(mirror)) {
+            *mirror = mirror.afresh();
+        }
+        self.begin_afresh(cx);
+        self.record.dossier.changes = changes + 1;
+        self.begin_pass();
+        true
+    }
+
     pub(super) fn fail_as_refused(&mut self, cx: &mut Cx<'_, Action>) {
         let refused: Vec<_> = self.record.mirrors.iter().filter_map(refusal).collect();
         let corrupt = refused.iter().any(|(class, _)| *class == Class::Corrupt);

@@ -121,14 +121,16 @@ impl PersFileXfer {
             }
             Next::Held(mirror, hold) => self.wait_for_hold(mirror, hold, cx),
             Next::PassOver => self.pass_failed(cx),
+            Next::AllRefused if self.begins_with_the_odd(cx) => self.ask_next(cx),
             Next::AllRefused => self.fail_as_refused(cx),
         }
     }
 
-    /// A mirror that has once served the wrong bytes is asked past all caches from then on.
+    /// A mirror that has once served the wrong bytes is asked past all caches from then on; and each one, once a mix of
+    /// several was wrong.
     fn freshness(&self, mirror: usize) -> Freshness {
-        match self.record.mirrors[mirror].corrupt_fetches {
-            0 => Freshness::CacheAllowed,
+        match (self.record.apart, self.record.mirrors[mirror].corrupt_fetches) {
+            (false, 0) => Freshness::CacheAllowed,
             _ => Freshness::NoCache,
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::core::backoff::Backoff;
 use crate::core::digest::{Algorithm, Expected, Pieces};
-use crate::core::failure::Failure;
+use crate::core::failure::{Failure, ODD_MIRROR};
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::options::Options;
 use crate::core::pers_xfer::session::at_work;
@@ -245,6 +245,11 @@ impl MirrorRecord {
             tried: false,
             named_with: None,
         }
+    }
+
+    /// Is it refused because its bytes differ from those that are held?
+    pub fn is_odd(&self) -> bool {
+        matches!(&self.standing, Standing::Refused { class: Class::Changed, why } if why.starts_with(ODD_MIRROR))
     }
 
     /// A mirror that a server named, of a file with this digest.

@@ -249,7 +249,7 @@ impl PersFileXfer {
     }
 
     /// What is held goes.
-    fn begin_afresh(&mut self, cx: &mut Cx<'_, Action>) {
+    pub(super) fn begin_afresh(&mut self, cx: &mut Cx<'_, Action>) {
         let record = &mut self.record;
         (record.dossier.part, record.dossier.rival) = (Draft::default(), None);
         (record.confirmed, record.progress_mark) = (Length::ZERO, Length::ZERO);

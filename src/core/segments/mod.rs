@@ -49,6 +49,8 @@ pub struct Seat {
     pub most: Option<usize>,
     /// Does the origin answer ranges?
     pub ranges: Ranges,
+    /// So often has it sent wrong bytes before.
+    pub blames: u32,
 }
 
 /// What the user allows.

@@ -2,6 +2,7 @@
 
 use crate::core::backoff::draw::{between, doubled, fraction};
 use crate::core::file_xfer::dossier::Ranges;
+use crate::core::mirrors::WRONG_DIGESTS_TO_REFUSE;
 use crate::core::segments::link::PATIENCE;
 use crate::core::segments::{Learned, Reach, Seat};
 use crate::core::time::{Delay, Mono};
@@ -17,8 +18,6 @@ const BREATH: [Delay; 2] = [Delay::from_millis(100), Delay::from_millis(250)];
 const MOST_GASPS: u32 = 4;
 /// Waiting so long is still part of the session.
 pub(super) const SOON: Delay = Delay::from_millis(1_250);
-/// Wrong bytes so often, and a seat is not asked again.
-const MOST_BLAMES: u32 = 3;
 
 /// Every seat, and every origin once.
 #[derive(Clone, Debug)]
@@ -72,6 +71,7 @@ impl Roster {
     pub(super) fn new(seats: Vec<Seat>) -> Self {
         let mut roster = Self { seats: Vec::with_capacity(seats.len()), origins: Vec::new() };
         for seat in seats {
+            let blames = seat.blames;
             let origin = roster.origin_of(seat);
             roster.seats.push(SeatState {
                 origin,
@@ -80,7 +80,7 @@ impl Roster {
                 failures: 0,
                 failed_at: None,
                 gasps: 0,
-                blames: 0,
+                blames,
             });
         }
         roster
@@ -206,11 +206,11 @@ impl Roster {
         self.seats.get(seat).is_some_and(|state| state.standing == Standing::Dropped)
     }
 
-    /// It sent wrong bytes.
+    /// It sent wrong bytes. As often as makes it refused in the record, and it is not asked again.
     pub(super) fn blame(&mut self, seat: usize) {
         let Some(state) = self.seats.get_mut(seat) else { return };
         state.blames += 1;
-        if state.blames >= MOST_BLAMES {
+        if state.blames >= WRONG_DIGESTS_TO_REFUSE {
             state.standing = Standing::Dropped;
         }
     }
@@ -308,6 +308,16 @@ impl OriginState {
     /// A byte came.
     pub(super) const fn flowed(&mut self, now: Mono) {
         self.flowed = Some(now);
+    }
+
+    /// A byte came after that.
+    pub(super) fn flowed_since(&self, then: Mono) -> bool {
+        self.flowed.is_some_and(|at| at > then)
+    }
+
+    /// It has sent bytes in this session, and does not bear more connections than some number.
+    pub(super) const fn leaves_waiting(&self) -> bool {
+        self.flowed.is_some() && self.most.is_some()
     }
 
     /// Bytes come, or came within the last moments.

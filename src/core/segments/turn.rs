@@ -5,12 +5,17 @@ use std::cmp::Ordering;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::link::{Example, Link, Phase};
 use crate::core::segments::machine::{Context, Stage, stop};
+use crate::core::segments::roster::Yield;
 use crate::core::segments::work::{Fault, Job};
 use crate::core::segments::{Action, LinkId, Reach, Segments};
 use crate::core::time::{Delay, Mono};
 
 /// While a link more could be opened, but has nothing to do, the others are looked at so often.
 const LOOK: Delay = Delay::from_millis(100);
+/// Without a head for so long, beside others of the same origin that flow, a link is one too many.
+const UNANSWERED: Delay = Delay::from_secs(5);
+/// So many times the usual wait for a head is waited in any case.
+const SLOWER_THAN_USUAL: f64 = 8.0;
 /// Where all places are taken and a mirror waits for one, so often.
 const SELDOM: Delay = Delay::from_secs(1);
 
@@ -27,6 +32,7 @@ impl Segments {
                 self.begin(seat, job, cx);
             }
             self.make_room(cx);
+            self.leave_the_unanswered(cx);
             self.extend();
             self.conclude(cx);
             self.tell(cx.out);
@@ -89,7 +95,8 @@ impl Segments {
             self.roster.rest(seat, now);
             return (range, 0);
         }
-        if nothing_came && others > 0 {
+        if nothing_came && (others > 0 || self.roster.of(seat).flows(now)) {
+            // Where none flows, one has ended just now, and is asked again.
             self.roster.of_mut(seat).step_down(others);
         }
         self.roster.failed(seat, asked, now, cx.rng);
@@ -141,6 +148,35 @@ impl Segments {
         }
     }
 
+    /// Links without a head for much too long. Where their origin has sent bytes to others since they were asked for, it
+    /// answers so many, and leaves one more waiting. Where it is known to do so, one that came too early is asked for anew.
+    fn leave_the_unanswered(&mut self, cx: Context<'_, '_>) {
+        let now = cx.now.mono;
+        let late = |link: &Link| link.phase == Phase::Opening && link.told.is_some();
+        while let Some(at) = self.links.iter().position(|link| late(link) && self.is_unanswered(link, now)) {
+            let (seat, asked) = (self.links[at].seat, self.links[at].asked);
+            if self.roster.of(seat).flowed_since(asked) {
+                let flowing = self.links_of(seat).filter(|link| link.flows(now)).count();
+                self.roster.of_mut(seat).step_down(flowing);
+                self.roster.breathe(seat, Yield::Fair, now, cx.rng);
+            } else {
+                self.roster.failed(seat, asked, now, cx.rng);
+            }
+            stop(&mut self.links[at], cx.out);
+        }
+    }
+
+    fn is_unanswered(&self, link: &Link, now: Mono) -> bool {
+        let origin = self.roster.of(link.seat);
+        now >= self.gives_up_waiting(link) && (origin.flowed_since(link.asked) || origin.leaves_waiting())
+    }
+
+    /// When a link that has no head yet has waited for too long, beside others that have one.
+    fn gives_up_waiting(&self, link: &Link) -> Mono {
+        let usual = self.roster.of(link.seat).head().unwrap_or(0.0);
+        link.asked + UNANSWERED.max(Delay::from_secs_f64(usual * SLOWER_THAN_USUAL))
+    }
+
     pub(super) fn read_through_or_end(&mut self, cx: Context<'_, '_>) {
         let now = cx.now.mono;
         let (ranged, through): (Vec<usize>, Vec<usize>) = (0..self.roster.len())
@@ -170,6 +206,9 @@ impl Segments {
         let idle = !self.links.is_empty() && !self.places(&self.candidates(None, now)).is_empty();
         let pauses = (0..self.roster.len()).filter_map(|seat| self.roster.ready_at(seat)).filter(|at| *at > now);
         let challenged = self.challenger(now).is_some();
+        let opening = self.links.iter().filter(|link| link.phase == Phase::Opening);
+        let unanswered = opening.map(|link| self.gives_up_waiting(link)).filter(|at| *at > now);
+        let pauses = pauses.chain(unanswered);
         pauses.chain(idle.then(|| now + LOOK)).chain(challenged.then(|| now + SELDOM)).min()
     }
 }

@@ -92,6 +92,8 @@ pub struct FanSeat {
     pub not_before: Option<Mono>,
     /// Where a server named it: the digest of the whole that it was named with.
     pub named_with: Option<Expected>,
+    /// So often has it sent wrong bytes before; from the first time on it is asked past all caches.
+    pub wrong: u32,
 }
 
 /// Where the file goes.

@@ -9,7 +9,7 @@ pub(crate) mod served;
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ pub(crate) struct Asked {
     pub(crate) headers: Vec<(String, String)>,
     /// When its head was complete.
     pub(crate) at: Instant,
+    /// How many other answers were under way then, without those that let the client wait.
+    pub(crate) beside: usize,
 }
 
 /// A running server; it stops when this is dropped.
@@ -50,6 +52,7 @@ struct Inner {
     heads: AtomicU64,
     sent: AtomicU64,
     connections: AtomicU64,
+    playing: AtomicUsize,
     over: AtomicBool,
 }
 
@@ -65,6 +68,7 @@ impl Rig {
             heads: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            playing: AtomicUsize::new(0),
             over: AtomicBool::new(false),
         });
         let theirs = Arc::clone(&inner);
@@ -170,12 +174,12 @@ impl Asked {
         self.range().map_or(0, |(first, _)| first)
     }
 
-    fn read(head: &str, n: usize) -> Option<Self> {
+    fn read(head: &str, n: usize, beside: usize) -> Option<Self> {
         let mut lines = head.split("\r\n");
         let mut words = lines.next()?.split(' ');
         let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
         let header = |line: &str| line.split_once(':').map(|(n, v)| (n.to_ascii_lowercase(), v.trim().to_owned()));
-        Some(Self { n, method, target, headers: lines.filter_map(header).collect(), at: Instant::now() })
+        Some(Self { n, method, target, headers: lines.filter_map(header).collect(), at: Instant::now(), beside })
     }
 }
 
@@ -196,7 +200,11 @@ fn serve(mut stream: TcpStream, inner: &Inner) {
     let mut early = Vec::new();
     while let Some(head) = read_head(&mut stream, &mut early, inner) {
         let Some(reply) = answer(&head, inner) else { return };
-        match reply.play(&mut stream, &inner.sent, &|| inner.over()) {
+        let counted = usize::from(!reply.waits());
+        inner.playing.fetch_add(counted, Ordering::SeqCst);
+        let end = reply.play(&mut stream, &inner.sent, &|| inner.over());
+        inner.playing.fetch_sub(counted, Ordering::SeqCst);
+        match end {
             Ok(End::Keep) => {}
             Ok(End::Reset) => return reset(&stream),
             Ok(End::Close | End::Hang) | Err(_) => return,
@@ -207,7 +215,7 @@ fn serve(mut stream: TcpStream, inner: &Inner) {
 fn answer(head: &str, inner: &Inner) -> Option<Reply> {
     let asked = {
         let mut all = lock(&inner.asked);
-        let asked = Asked::read(head, all.len())?;
+        let asked = Asked::read(head, all.len(), inner.playing.load(Ordering::SeqCst))?;
         if asked.method == "HEAD" {
             inner.heads.fetch_add(1, Ordering::SeqCst);
             return Some(Reply::status(405).header("Allow", "GET").header("Content-Length", "0"));

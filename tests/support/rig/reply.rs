@@ -186,6 +186,11 @@ impl Reply {
         &self.data[self.part.clone()]
     }
 
+    /// It lets the client wait before its head.
+    pub(super) fn waits(&self) -> bool {
+        !self.wait.is_zero()
+    }
+
     /// The connection ends with it, as things stand.
     pub(crate) fn ends_by_closing(&self) -> bool {
         self.end != End::Keep

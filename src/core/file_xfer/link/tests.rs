@@ -259,6 +259,15 @@ fn without_a_block_only_a_validator_will_do() {
     bench.plan.proof = None;
     let end = bench.run(&mut |ask| serve(&data, &weak("v"), &HONEST, ask));
     assert_eq!(end, Ended::Not(LinkEnd::Failed(Failure::BadAnswer(BadAnswer::Unproven))));
+    // A digest of the whole finds out: nobody need wait for a block to compare.
+    let mut bench = Bench::new(&data, &weak("v"), "http://b/f");
+    (bench.plan.proof, bench.plan.digest) = (None, LastWord::Digest);
+    assert!(bench.plan.can_be_proven());
+    let end = bench.run(&mut |ask| serve(&data, &weak("w"), &HONEST, ask));
+    assert_eq!(end, Ended::Took(200 * KIB, part(&data), Joints::Length));
+    let longer = [data.clone(), vec![0]].concat();
+    let end = bench.run(&mut |ask| serve(&longer, &weak("w"), &HONEST, ask));
+    assert!(matches!(end, Ended::Not(LinkEnd::OtherVersion(_))), "{end:?}");
 }
 
 proptest! {

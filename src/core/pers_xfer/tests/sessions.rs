@@ -266,3 +266,24 @@ fn a_size_that_there_is_no_room_for_is_one_mirrors_word() {
     assert_eq!(bench.record().num_retries, 0);
     assert!(bench.record().mirrors.iter().all(|mirror| !mirror.tried), "both are asked when there is room");
 }
+
+#[test]
+fn the_odd_ones_are_asked_anew_once_nobody_has_the_version_that_is_held() {
+    let odd = || Failure::OddMirror { at: crate::core::range::Offset(7) };
+    let mut bench = Bench::new(3, Rules::default());
+    bench.wake();
+    bench.feed(Event::Began);
+    bench.arrive(MIB);
+    bench.fails(odd());
+    assert!(bench.record().mirrors[0].is_odd(), "the record tells it by the text: {:?}", bench.record().mirrors[0]);
+    bench.begins_and_fails(status(401));
+    // The last one that could have the version is refused.
+    let actions = bench.begins_and_fails(status(401));
+    assert!(actions.contains(&Action::DropBytes), "{actions:?}");
+    assert_eq!(started(&actions), [0]);
+    assert_eq!((bench.record().dossier.changes, bench.record().dossier.part.held), (1, Length::ZERO));
+    // Once it is refused for something else, nobody is left.
+    bench.held = 0;
+    assert_eq!(overs(&bench.begins_and_fails(status(401))), 1);
+    assert!(bench.message().contains("401"), "{}", bench.message());
+}

@@ -28,7 +28,7 @@ fn at(mono: Mono) -> Now {
 /// A seat of which nothing is known, at an origin with this number.
 fn seat(mirror: usize, origin: usize) -> Seat {
     let origin = Origin::parse(&format!("http://m{origin}.example/")).expect("an origin");
-    Seat { mirror, origin, rate: None, not_before: None, most: None, ranges: Ranges::Unknown }
+    Seat { mirror, origin, rate: None, not_before: None, most: None, ranges: Ranges::Unknown, blames: 0 }
 }
 
 const fn rules(connections: usize, per_origin: usize, least: u64) -> Rules {

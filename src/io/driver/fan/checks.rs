@@ -1,10 +1,12 @@
 //! Checks: each piece that has a digest of its own is looked at as soon as it is whole. A wrong one is fetched again, and
 //! whoever brought it is marked down.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::core::digest::Pieces;
 use crate::core::failure::{Failure, LocalFault};
+use crate::core::file_xfer::Freshness;
 use crate::core::range::{ByteRange, Length, RangeSet};
 use crate::io::driver::fan::Fan;
 use crate::io::driver::{Beside, Terms};
@@ -30,6 +32,10 @@ impl Checks {
         let (first, last) = (self.pieces.of(run.start), self.pieces.of(run.end.back(Length(1))));
         first.zip(last).map_or(0..0, |(first, last)| first..last + 1)
     }
+}
+
+fn touches(bytes: &RangeSet, range: ByteRange) -> bool {
+    bytes.iter().any(|run| run.start < range.end && range.start < run.end)
 }
 
 impl Fan<'_> {
@@ -63,14 +69,37 @@ impl Fan<'_> {
             return Ok(());
         };
         let culprit = self.brought.iter().find(|(_, bytes)| bytes.covers(range)).map(|(seat, _)| *seat);
-        let touches = |bytes: &RangeSet| bytes.iter().any(|run| run.start < range.end && range.start < run.end);
-        self.doubted.extend(self.brought.iter().filter(|(_, bytes)| touches(bytes)).map(|(seat, _)| *seat));
+        let culprit = culprit.filter(|seat| !self.may_be_a_caches(*seat, range));
         let failure = Failure::Piece { piece, algorithm };
         match culprit {
             Some(seat) => self.tell_beside(seat, |url| Beside::Failed { url, failure, origin: None }),
-            None => tracing::debug!(%failure, "bytes of several origins"),
+            None => tracing::debug!(%failure, "bytes of several origins, or of a cache that is doubted already"),
         }
+        self.doubt(range);
         self.lose(range, culprit)
+    }
+
+    /// Had it been asked for before its seat was doubted? That is held against nobody where there is nobody better.
+    fn may_be_a_caches(&self, seat: usize, range: ByteRange) -> bool {
+        let all_are_doubted = self.doubted.len() == self.session.orders.fan.seats.len();
+        all_are_doubted && self.doubted.get(&seat).is_some_and(|before| touches(before, range))
+    }
+
+    /// Who brought part of a wrong piece is asked past all caches from now on; what was asked for until then may have come
+    /// from a cache, and is held against nobody any more.
+    fn doubt(&mut self, range: ByteRange) {
+        let news = |(seat, bytes): &(&usize, &RangeSet)| touches(bytes, range) && !self.doubted.contains_key(seat);
+        let news: BTreeMap<usize, RangeSet> =
+            self.brought.iter().filter(news).map(|(seat, bytes)| (*seat, bytes.clone())).collect();
+        self.doubted.extend(news);
+    }
+
+    /// A seat wrote this. Where it was doubted after that had been asked for, a cache may have sent it.
+    pub(super) fn note_brought(&mut self, seat: usize, asked: Freshness, run: ByteRange) {
+        self.brought.entry(seat).or_default().insert(run);
+        if let Some(before) = self.doubted.get_mut(&seat).filter(|_| asked == Freshness::CacheAllowed) {
+            before.insert(run);
+        }
     }
 
     /// Every byte is here: pieces that an earlier session brought are looked at too. True where all are right.

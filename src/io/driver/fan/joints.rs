@@ -16,7 +16,7 @@ use crate::core::segments::{Ending, Event, LinkId};
 use crate::core::time::{Delay, Mono};
 use crate::io::driver::Orders;
 use crate::io::driver::fan::Fan;
-use crate::io::driver::fan::line::{Doing, Start};
+use crate::io::driver::fan::line::{Doing, Line, Start};
 use crate::io::part::{Compare, PartStore};
 
 /// So much is read beyond the end of a range.
@@ -122,6 +122,21 @@ impl Fan<'_> {
         (joint.is_some() && line.at == end && until > end).then_some(until)
     }
 
+    /// A link that is to stop because every byte is here, and stands before one of the last joints: its answer can show what
+    /// belongs behind.
+    pub(super) fn stays_to_read_on(&mut self, link: LinkId) -> bool {
+        let is_whole = self.planner.held().first_gap(self.total).is_none();
+        let Some(line) = self.lines.get_mut(&link) else { return false };
+        let Doing::Taking { end } = line.doing else { return false };
+        let joint = self.joints.open.get(&line.at).filter(|joint| joint.tail.is_none());
+        if !is_whole || joint.is_none() || line.at >= end {
+            return false;
+        }
+        line.range.end = line.at;
+        line.doing = Doing::ReadingOn { until: end.min(line.at + TAIL) };
+        true
+    }
+
     /// Bytes from beyond the range of a link.
     pub(super) fn tail(&mut self, link: LinkId, until: Offset, chunk: &Bytes) -> Result<(), LocalFault> {
         let Some(line) = self.lines.get_mut(&link) else { return Ok(()) };
@@ -186,19 +201,42 @@ impl Fan<'_> {
         }
         let within = |start: Offset| at <= start && next.is_none_or(|next| start < next);
         let others: Vec<_> = self.lines.iter().filter(|(_, l)| within(l.range.start)).map(|(id, _)| *id).collect();
-        for link in others {
-            self.over(link, Ending::Cut)?;
-        }
-        self.lose(ByteRange::new(at, end), seat)
+        // The bytes go first: a link that is opened as these end must not be compared with them.
+        self.lose(ByteRange::new(at, end), seat)?;
+        others.into_iter().try_for_each(|link| self.over(link, Ending::Cut))
     }
 
-    /// These bytes are held no more.
+    /// These bytes are held no more. What was joined to their end is not any longer.
     pub(super) fn lose(&mut self, range: ByteRange, seat: Option<usize>) -> Result<(), LocalFault> {
-        self.brought.values_mut().for_each(|bytes| bytes.remove(range));
+        let behind = self.brought.iter().find(|(_, bytes)| bytes.contains(range.end)).map(|(seat, _)| *seat);
+        self.brought.values_mut().chain(self.doubted.values_mut()).for_each(|bytes| bytes.remove(range));
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }
-        self.plan(Event::Lost(range, seat))
+        let severed = self.sever(range, behind);
+        self.plan(Event::Lost(range, seat))?;
+        severed.into_iter().try_for_each(|link| self.over(link, Ending::Cut))
+    }
+
+    /// Opens a joint where bytes that go had others behind them. The links that stand there with nothing before them now,
+    /// after they brought something: they begin anew.
+    fn sever(&mut self, range: ByteRange, behind: Option<usize>) -> Vec<LinkId> {
+        if !needed(&self.session.orders) {
+            return Vec::new();
+        }
+        if range.end < self.total.as_end() && self.planner.held().contains(range.end) {
+            let joint = self.joints.open.entry(range.end).or_default();
+            joint.seat = joint.seat.or(behind);
+        }
+        let touches = |at: Offset| range.start < at && at <= range.end;
+        let fresh = |line: &Line| line.at <= line.range.start || line.doing == Doing::Asking;
+        let fresh_here = |line: &&mut Line| touches(line.range.start) && fresh(line) && line.start == Start::Compared;
+        for line in self.lines.values_mut().filter(fresh_here) {
+            line.start = Start::Open;
+            self.joints.begin(line.range.start, line.seat);
+        }
+        let severed = |(_, line): &(&LinkId, &Line)| touches(line.at) && !fresh(line);
+        self.lines.iter().filter(severed).map(|(id, _)| *id).collect()
     }
 
     /// Every byte is here: what of the joints is not proven is compared, or fetched again with what stands around it.

@@ -3,6 +3,7 @@
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::core::file_xfer::Freshness;
 use crate::core::file_xfer::link::Link;
 use crate::core::range::{ByteRange, Offset};
 use crate::io::driver::fan::wire::Order;
@@ -18,6 +19,8 @@ pub(super) struct Line {
     pub(super) at: Offset,
     pub(super) doing: Doing,
     pub(super) start: Start,
+    /// Could a cache answer it?
+    pub(super) asked: Freshness,
     /// What came from beyond its range, while it reads on.
     pub(super) tail: Vec<u8>,
     pub(super) orders: mpsc::UnboundedSender<Order>,

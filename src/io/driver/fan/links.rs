@@ -9,7 +9,7 @@ use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep}
 use crate::core::file_xfer::{Freshness, LastWord, OVERLAP, Place, Split};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
-use crate::core::time::Mono;
+use crate::core::time::{Delay, Mono};
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
 use crate::core::verdict::{Context, Scope, judge};
@@ -22,6 +22,10 @@ use crate::io::driver::{Beside, FanSeat};
 
 /// How much right before its range a link asks for again, beside the session that has compared [`OVERLAP`].
 const LINK_OVERLAP: Length = Length(16 << 10);
+/// Where the first answer is so slow that in this time no whole block has come, what there is is compared...
+const SLOW_FIRST: Delay = Delay::from_secs(3);
+/// ...if it is at least this.
+const LEAST_PROOF: Length = Length(4 << 10);
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
 
@@ -78,8 +82,9 @@ impl Fan<'_> {
             self.unproven.push(opening);
             return Ok(());
         }
-        let machine = Link::new(plan);
-        let mut line = self.line(link, seat, Some(machine), range, None);
+        let asked = plan.freshness;
+        let mut line = self.line(link, seat, Some(Link::new(plan)), range, None);
+        line.asked = asked;
         if reach == Reach::Ranged && overlap == Length::ZERO {
             line.start = Start::Open;
             self.joints_begin(range.start, seat);
@@ -100,11 +105,13 @@ impl Fan<'_> {
         Ok(())
     }
 
-    /// How many bytes right before a range are held, where they can prove something.
+    /// How many bytes right before a place are held, where they can prove something.
     pub(super) fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
         let before = Offset(start.0.saturating_sub(1));
-        let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end && run.end == start);
-        let (Some(run), Some(store)) = (run, &mut self.session.store) else { return Ok(Length::ZERO) };
+        let run = self.planner.held().iter().find(|run| run.start <= before && before < run.end);
+        let (Some(run), Some(store)) = (run.filter(|run| run.start < start), &mut self.session.store) else {
+            return Ok(Length::ZERO);
+        };
         let block = ByteRange::new(start.back(LINK_OVERLAP).max(run.start), start);
         Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
     }
@@ -115,6 +122,11 @@ impl Fan<'_> {
         let any_will_do = vouched || self.digest() == LastWord::Digest;
         let Some(store) = &mut self.session.store else { return Ok(None) };
         let held = store.held(Place::Part).as_end();
+        let is_late = self.session.hands.clock.now().mono.since(self.began) >= SLOW_FIRST;
+        if is_late && self.proofless == Length::ZERO && (LEAST_PROOF..OVERLAP).contains(&held.as_length()) {
+            let all = ByteRange::new(Offset::ZERO, held);
+            return Ok(store.informative(Place::Part, all)?.then_some(all));
+        }
         if held < OVERLAP.as_end() {
             return Ok(None);
         }
@@ -136,7 +148,7 @@ impl Fan<'_> {
 
     /// Who has sent a wrong piece is asked past all caches.
     fn freshness(&self, seat: usize) -> Freshness {
-        if self.doubted.contains(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
+        if self.doubted.contains_key(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
     }
 
     fn digest(&self) -> LastWord {
@@ -172,6 +184,7 @@ impl Fan<'_> {
             at: range.start,
             doing: Doing::Asking,
             start: Start::Compared,
+            asked: self.session.orders.freshness,
             tail: Vec::new(),
             orders,
             request: 0,
@@ -339,6 +352,7 @@ pub(super) fn seats(session: &Session, answering: &Origin) -> (Vec<Seat>, usize)
             ranges: if n == fan.own && ways.ranges == Ranges::Broken { Ranges::Broken } else { ways.ranges },
             rate: seat.rate,
             not_before: seat.not_before,
+            blames: seat.wrong,
             origin,
         }
     };

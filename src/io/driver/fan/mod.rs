@@ -11,7 +11,7 @@ mod links;
 mod take;
 mod wire;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -62,11 +62,12 @@ pub(super) struct Fan<'a> {
     /// Mirrors that have served.
     served: Vec<usize>,
     told: Mono,
+    began: Mono,
     checks: Option<Checks>,
     /// Which seat brought what in this session.
     brought: BTreeMap<usize, RangeSet>,
-    /// Seats that sent a wrong piece.
-    doubted: BTreeSet<usize>,
+    /// Seats that sent a wrong piece, and what each had brought before that: it may have come from a cache.
+    doubted: BTreeMap<usize, RangeSet>,
     joints: OpenJoints,
     total: Length,
     end: Option<BesideEnd>,
@@ -108,7 +109,6 @@ impl Session {
         }
         let mut fan = Fan::new(self, &split)?;
         let end = fan.run().await?;
-        fan.learn_ways();
         drop(fan);
         let Some(store) = &mut self.store else { return Ok(self.machine.beside_ended(Length::ZERO, end)) };
         let held = store.settle(Place::Part)?;
@@ -125,6 +125,8 @@ impl<'a> Fan<'a> {
         let plan = &session.orders.fan;
         let rules =
             Rules { connections: plan.connections, per_origin: plan.per_origin, least: plan.least, cuts: plan.cuts };
+        let known = plan.seats.iter().enumerate().filter(|(_, seat)| seat.wrong > 0);
+        let doubted = known.map(|(n, _)| (n, RangeSet::new())).collect();
         let mut fan = Self {
             planner: Segments::new(split.total, held.clone(), seats, rules),
             lines: BTreeMap::new(),
@@ -139,9 +141,10 @@ impl<'a> Fan<'a> {
             failures: BTreeMap::new(),
             served: Vec::new(),
             told: now,
+            began: now,
             checks: Checks::of(&session.orders.terms, split.total),
             brought: BTreeMap::new(),
-            doubted: BTreeSet::new(),
+            doubted,
             joints: OpenJoints::of(&session.orders, &held),
             total: split.total,
             end: None,
@@ -160,9 +163,9 @@ impl<'a> Fan<'a> {
                     Settled::Yes if self.check_the_rest().await? => return Ok(BesideEnd::Whole),
                     Settled::Yes | Settled::Again => continue,
                     Settled::NotYet => self.end = Some(BesideEnd::Whole),
-                    Settled::Never(end) => return self.failed_end(end),
+                    Settled::Never(end) => return Ok(end),
                 },
-                Some(end) => return self.failed_end(end),
+                Some(end) => return Ok(end),
                 None => {}
             }
             let wake = self.planner.wake_at().map_or(BEAT, |at| at.since(now).as_std().min(BEAT));
@@ -174,15 +177,11 @@ impl<'a> Fan<'a> {
         }
     }
 
-    fn failed_end(&mut self, end: BesideEnd) -> Result<BesideEnd, LocalFault> {
-        self.leave_joints_open()?;
-        Ok(end)
-    }
-
     /// Nothing came for a while.
     fn beat(&mut self) -> Result<(), LocalFault> {
         let now = self.session.hands.clock.now().mono;
         self.tick(now)?;
+        self.open_unproven()?;
         self.plan(Event::Wake)?;
         if self.lines.is_empty() && !self.unproven.is_empty() && self.end.is_none() {
             // All wait for a block that proves something, and nothing comes any more that could bring one.
@@ -225,7 +224,9 @@ impl<'a> Fan<'a> {
                 Ok(())
             }
             Action::Stop { link } => {
-                self.drop_line(link);
+                if !self.stays_to_read_on(link) {
+                    self.drop_line(link);
+                }
                 self.plan(Event::Ended(link, Ending::Stopped))
             }
             Action::Whole => {
@@ -278,6 +279,18 @@ impl<'a> Fan<'a> {
             if let Some(rate) = origin.rate {
                 (self.session.tell)(Tell::Beside(Box::new(Beside::Rate { origin: origin.origin, rate })));
             }
+        }
+    }
+}
+
+impl Drop for Fan<'_> {
+    /// However it ends, also where it is told to stop: what was learned of origins is kept, and what is not proven is left
+    /// so that the next session looks at it.
+    fn drop(&mut self) {
+        self.learn_ways();
+        if let Err(fault) = self.leave_joints_open() {
+            // The disk fails; whoever writes next hears of it.
+            tracing::debug!(%fault, "what was not compared could not be given up");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId};
 use crate::io::driver::Beside;
 use crate::io::driver::fan::Fan;
-use crate::io::driver::fan::line::Doing;
+use crate::io::driver::fan::line::{Doing, Start};
 use crate::io::driver::fan::wire::{News, Told};
 use crate::io::part::Compare;
 
@@ -48,7 +48,11 @@ impl Fan<'_> {
         chunk.truncate(room(line.at, until));
         let at = line.at;
         line.at = at + Length(chunk.len() as u64);
-        let through = line.at >= until;
+        let (through, compared) = (line.at >= until, ByteRange::new(at, line.at));
+        if !self.planner.held().covers(compared) {
+            // The block was given up meanwhile: it says nothing of anybody.
+            return self.over(link, Ending::Cut);
+        }
         let Some(store) = &mut self.session.store else { return Ok(()) };
         match store.compare(Place::Part, at, &chunk)? {
             Compare::Differs { at } => self.drive(link, LinkEvent::Differs(at)),
@@ -100,21 +104,35 @@ impl Fan<'_> {
                 self.drive(link, LinkEvent::Differs(at))?;
                 return Ok(false);
             }
+            if !held {
+                self.begins_open(link);
+            }
             (position, rest) = (position + Length(n as u64), &rest[n..]);
         }
         self.step_on(link, Length(bytes.len() as u64));
         Ok(true)
     }
 
+    /// What lay right before a link's range when it was asked for is held no more, or is not compared: nothing is proven
+    /// of how it begins.
+    fn begins_open(&mut self, link: LinkId) {
+        if let Some(line) = self.lines.get_mut(&link).filter(|line| line.start == Start::Compared) {
+            line.start = Start::Open;
+            let (at, seat) = (line.range.start, line.seat);
+            self.joints_begin(at, seat);
+        }
+    }
+
     /// The first bytes of a chunk, as far as all are held or none is; what is left, unless the link has ended.
     fn take_part(&mut self, link: LinkId, mut chunk: Bytes) -> Result<Option<Bytes>, LocalFault> {
         let Some(line) = self.lines.get(&link) else { return Ok(None) };
-        let (at, seat) = (line.at, line.seat);
+        let (at, seat, asked) = (line.at, line.seat, line.asked);
         let all = ByteRange::new(at, at + Length(chunk.len() as u64));
         let (n, held) = self.run_at(all);
         let part = chunk.split_to(n);
         let length = Length(n as u64);
         let Some(store) = &mut self.session.store else { return Ok(None) };
+        let run = ByteRange::new(at, at + length);
         if held {
             if let Compare::Differs { at } = store.compare(Place::Part, at, &part)? {
                 self.contradicted(link, at)?;
@@ -123,14 +141,14 @@ impl Fan<'_> {
         } else {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
-            let run = ByteRange::new(at, at + length);
-            self.brought.entry(seat).or_default().insert(run);
-            self.joints_wrote(link, run);
+            self.note_brought(seat, asked, run);
         }
+        // Written or equal: it goes on from what it brought or compared before.
+        self.joints_wrote(link, run);
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
         if !held {
-            self.check_pieces(ByteRange::new(at, at + length))?;
+            self.check_pieces(run)?;
             self.compare_joints()?;
         }
         // The planner may have taken the rest away.
