@@ -132,6 +132,24 @@ fn an_upload_that_is_added_is_listed_shown_and_forgotten() {
 }
 
 #[test]
+fn what_is_said_now_holds_and_a_signature_is_passed_through() {
+    let w = world();
+    let add = |signature: &str, limit: &str| {
+        fs::write(w.path("run.sig"), signature).unwrap();
+        let words =
+            ["add", "upload", "--name", "run_1_0", "--boinc-signature", "run.sig", "--max-nbytes", limit, "f.zip"];
+        px(&w, &[&words[..], &["boinc+http://127.0.0.1:9/up"]].concat()).exits(0);
+    };
+    add("00aa\n.\n", "4k");
+    assert!(w.state_text().contains("00aa") && w.state_text().contains("<max_nbytes>4096"), "{}", w.state_text());
+    add("11bb\n.\n", "8k");
+    let text = w.state_text();
+    assert!(text.contains("11bb") && !text.contains("00aa") && text.contains("<max_nbytes>8192"), "{text}");
+    let shown = px(&w, &["state", "show", "f.zip"]).stdout;
+    assert!(shown.contains(", by boinc: usable"), "{shown}");
+}
+
+#[test]
 fn what_a_server_has_is_shown_and_what_it_calls_it_is_not() {
     let w = world();
     begun(&w, false);

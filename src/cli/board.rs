@@ -32,7 +32,8 @@ pub(crate) struct Row {
     /// What it is called, printable.
     pub(crate) name: String,
     record_name: String,
-    direction: Direction,
+    /// Which way its bytes go.
+    pub(crate) direction: Direction,
     /// Bytes held; of an upload, those that the server confirmed.
     pub(crate) held: Length,
     /// Of an upload: how far it has been handed to the network.

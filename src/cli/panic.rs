@@ -29,7 +29,7 @@ fn line(info: &PanicHookInfo<'_>) -> String {
     let place = info.location().map(|l| format!(" ({}:{})", l.file(), l.line())).unwrap_or_default();
     let version = env!("CARGO_PKG_VERSION");
     format!(
-        "persxfer {version}: an error of persxfer's own: {what}{place}; please report it, with this line. What was downloaded is kept"
+        "persxfer {version}: an error of persxfer's own: {what}{place}; please report it, with this line. What was downloaded or confirmed is kept"
     )
 }
 

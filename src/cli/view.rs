@@ -9,6 +9,7 @@ use crate::cli::foreign::{human_size, printable};
 use crate::cli::out::Out;
 use crate::cli::screen::Screen;
 use crate::cli::untold::{Failed, Untold};
+use crate::core::pers_xfer::record::Direction;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
 use crate::engine::{Notice, WaitReason};
@@ -124,7 +125,11 @@ impl Plain {
                 Some(format!("{name}: {}", row.doing(now)))
             }
             (Notice::Failed { id, url, failure, refused, .. }, Some(row)) => {
-                let then = if *refused { "; this mirror is not asked again" } else { "" };
+                let then = match (refused, row.direction) {
+                    (false, _) => "",
+                    (true, Direction::Download) => "; this mirror is not asked again",
+                    (true, Direction::Upload) => "; this server is not asked again",
+                };
                 let text = printable(&failure.to_string());
                 let line = format!("{name}: {text} ({url}){then}");
                 self.untold.keep(Failed { id: *id, line, text, mirrors: row.mirrors });
@@ -195,6 +200,28 @@ mod tests {
         f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***)
         f1.bin: the server answered 503 Service Unavailable (http://a.example:8080/f1.bin?token=***); this mirror is not asked again; next try in 1 min (retry 1)
         f1.bin: the file changes on the server\u{7}
+        persxfer: the state file was damaged
+        ");
+    }
+
+    #[test]
+    fn an_upload_in_plain_lines() {
+        let mut plain = Plain::default();
+        let url = samples::url("http://user:s3cret@a.example:8080/f1.bin?token=s3cret");
+        let failure = Failure::Status { code: 403, retry_after: None };
+        let failed = Notice::Failed { id: id(1), url, failure, class: Class::Denied, refused: true };
+        let mut story: Vec<_> = samples::upload_story().into_iter().map(|n| (0, n)).collect();
+        story.extend((1..12).map(|s| (s, Notice::Sending { id: id(1), at: Length((1 << 20) + (s as u64) * 1024) })));
+        story.extend([
+            (12, Notice::Progress { id: id(1), held: Length((1 << 20) + 11 * 1024) }),
+            (13, failed),
+            (13, Notice::Remark { id: None, text: "the state file was damaged".into() }),
+        ]);
+        let lines: Vec<_> = story.iter().flat_map(|(seconds, notice)| plain.lines(notice, at(*seconds))).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        f1.bin: session 2 with a.example:8080, from 1.0 MiB
+        f1.bin: sending 1.0 MiB of 3.0 MiB (33 %), 1.0 MiB confirmed, 1.0 KiB/s, 33 min 58 s left, to a.example:8080, session 2
+        f1.bin: the server answered 403 Forbidden (http://a.example:8080/f1.bin?token=***); this server is not asked again
         persxfer: the state file was damaged
         ");
     }

@@ -39,6 +39,7 @@ fn run(job: &Job, record: Record, meta: &Metadata) -> Admission {
     let failed_before = matches!(record.status, Status::Failed { .. });
     let mut record = updated(job, record);
     record.nbytes = Some(Length(meta.len()));
+    record.xml_signature.clone_from(&job.xml_signature);
     Admission::Run(Box::new(Entry { record, revalidate: None, clobber: Clobber::Refuse, failed_before }))
 }
 
