@@ -78,10 +78,13 @@ impl Held {
     /// bytes are those that the record counts.
     pub(crate) fn of(record: &Record, found: Option<&RangeSet>) -> Self {
         match found.filter(|_| record.dossier.rival.is_none()) {
-            _ if record.direction == Direction::Upload => Self::AtServer(match record.status {
-                Status::Done => record.nbytes.unwrap_or_else(|| record.held()),
-                _ => record.held(),
-            }),
+            // That of a BOINC client, which has no path, says so in BOINC's own element.
+            _ if record.direction == Direction::Upload && record.path.is_some() => {
+                Self::AtServer(match record.status {
+                    Status::Done => record.nbytes.unwrap_or_else(|| record.held()),
+                    _ => record.held(),
+                })
+            }
             Some(found) => Self::InPart(found.length()),
             None if record.status == Status::Done => Self::Recorded(record.nbytes.unwrap_or(record.confirmed)),
             None => Self::Recorded(record.confirmed),
