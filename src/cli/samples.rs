@@ -159,7 +159,7 @@ pub(crate) fn upload_record(n: u64, name: &str, status: Status) -> Record {
     let server = record.mirrors[0].url.clone();
     let stamp = Stamp { size: Length(3 << 20), mtime_ns: 7 };
     let mut session =
-        UploadSession::new(Protocol::Tus, server.clone(), Source { stamp, digest: None }, at(-3_600).wall);
+        UploadSession::new(Protocol::Tus, server.clone(), Source { stamp, mark: None, digest: None }, at(-3_600).wall);
     session.handle = Some(Handle::Url(url("http://a.example/files/s3cret-handle")));
     session.confirmed = Offset(1 << 20);
     session.expires = Some(at(3_600).wall);

@@ -15,7 +15,9 @@ use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::range::Length;
 use crate::core::time::{Delay, Now};
-use crate::core::upload::{ABANDON_PATIENCE, Boinc, Ietf, Protocol, Put, PutRange, Tus, UploadProtocol, UploadSession};
+use crate::core::upload::{
+    ABANDON_PATIENCE, Boinc, Ietf, Protocol, Put, PutRange, ReadBack, Tus, UploadProtocol, UploadSession,
+};
 use crate::core::url::MirrorUrl;
 use crate::engine::keys;
 use crate::engine::supervisor::{Mail, Supervisor, defect, sleep_until};
@@ -28,6 +30,9 @@ use crate::io::lane::TaskEnd;
 
 /// What a file is said to be where nobody says anything.
 const MEDIA_TYPE: &str = "application/octet-stream";
+
+/// A file up to this size is digested before it is sent for the first time.
+const DIGESTED: Length = Length(256 << 20);
 
 /// A run that was told to stop waits no longer than this for servers that are cleaned up.
 const HURRIED: Delay = Delay::from_secs(1);
@@ -78,7 +83,7 @@ fn orders(
         server,
         saved,
         known,
-        identity: identity(protocol),
+        identity: identity(record, protocol),
         name: options.name.clone().unwrap_or_else(|| name_of(&path)),
         path,
         media_type: options.media_type.clone().unwrap_or_else(|| MEDIA_TYPE.to_owned()),
@@ -109,11 +114,15 @@ fn speaker(record: &Record, protocol: Protocol, server: &MirrorUrl) -> Result<Bo
     })
 }
 
-/// By which digest a file is known again: the fastest, or the one that the protocol has a use for.
-const fn identity(protocol: Protocol) -> Algorithm {
+/// By which digest a file is known again: the fastest, or the one that the protocol has a use for. A large file is known by
+/// its size, times and inode alone, unless what is stored is to be read back anyway: reading it once more only for this would
+/// cost more than sending it over a fast line. If it is moved or touched meanwhile, it is sent anew.
+fn identity(record: &Record, protocol: Protocol) -> Option<Algorithm> {
+    let small = record.nbytes.is_some_and(|n| n <= DIGESTED);
     match protocol {
-        Protocol::Ietf => Algorithm::Sha256,
-        Protocol::Boinc | Protocol::Put | Protocol::PutRange | Protocol::Tus | Protocol::S3 => Algorithm::Blake3,
+        Protocol::Ietf => Some(Algorithm::Sha256),
+        _ if small || record.options.upload.read_back == ReadBack::Always => Some(Algorithm::Blake3),
+        Protocol::Boinc | Protocol::Put | Protocol::PutRange | Protocol::Tus | Protocol::S3 => None,
     }
 }
 

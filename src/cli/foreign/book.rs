@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::cli::foreign::{plain_error, printable};
@@ -10,8 +9,9 @@ use crate::core::failure::LocalFault;
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
-use crate::core::range::{ByteRange, Length, RangeSet};
-use crate::core::upload::Stamp;
+use crate::core::range::{ByteRange, RangeSet};
+use crate::core::upload::Source;
+use crate::io::driver::upload::identity_of;
 use crate::io::durable;
 use crate::io::owner;
 use crate::io::part::{self, Inspection, Leftovers};
@@ -72,7 +72,7 @@ impl std::fmt::Display for Warning {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SourceNow {
     /// It stands there.
-    Here(Stamp),
+    Here(Source),
     /// Nothing stands there.
     Gone,
     /// Something stands there that cannot be sent, and this is why.
@@ -233,10 +233,7 @@ fn target(record: &Record) -> Option<&Path> {
 
 fn source_at(path: &Path) -> SourceNow {
     match path.metadata() {
-        Ok(meta) if meta.is_file() => {
-            let mtime_ns = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
-            SourceNow::Here(Stamp { size: Length(meta.len()), mtime_ns })
-        }
+        Ok(meta) if meta.is_file() => SourceNow::Here(identity_of(&meta)),
         Ok(_) => SourceNow::Unusable("it is no regular file".to_owned()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => SourceNow::Gone,
         Err(error) => SourceNow::Unusable(plain_error(&error)),

@@ -134,6 +134,8 @@ const NUMBERS: &[&str] = &[
     "expires",
     "source_size",
     "source_mtime_ns",
+    "source_ctime_ns",
+    "source_inode",
     "confirmed",
     "reached",
     "part_size",

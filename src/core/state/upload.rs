@@ -10,7 +10,7 @@ use super::tree::Element;
 use super::words;
 use crate::core::range::{Length, Offset};
 use crate::core::upload::{
-    Before, Handle, Lost, Pace, Part, Phase, Protocol, RangesHere, Source, Stamp, Target, UploadSession,
+    Before, Handle, Lost, Mark, Pace, Part, Phase, Protocol, RangesHere, Source, Stamp, Target, UploadSession,
 };
 use crate::core::url::MirrorUrl;
 
@@ -24,6 +24,8 @@ pub(super) const ORDER: &[&str] = &[
     "expires",
     "source_size",
     "source_mtime_ns",
+    "source_ctime_ns",
+    "source_inode",
     "source_digest",
     "confirmed",
     "reached",
@@ -59,6 +61,8 @@ pub(super) fn encode(session: &UploadSession) -> Node {
     nodes.extend(session.expires.map(|t| Node::plain("expires", t)));
     nodes.push(Node::plain("source_size", session.source.stamp.size));
     nodes.push(Node::plain("source_mtime_ns", session.source.stamp.mtime_ns));
+    nodes.extend(session.source.mark.map(|mark| Node::plain("source_ctime_ns", mark.ctime_ns)));
+    nodes.extend(session.source.mark.map(|mark| Node::plain("source_inode", mark.inode)));
     nodes.extend(session.source.digest.as_ref().map(|d| Node::plain("source_digest", words::digest(d))));
     nodes.push(Node::plain("confirmed", session.confirmed));
     nodes.extend(beyond_zero("reached", session.reached));
@@ -170,7 +174,11 @@ fn read_source(element: &Element<'_>) -> Option<Source> {
         Some(text) => Some(words::read_digest(&text)?),
         None => None,
     };
-    Some(Source { stamp, digest })
+    // Half of it is as good as nothing: then times and digest decide.
+    let number = |name: &str| text(element, name).and_then(|t| t.trim().parse().ok());
+    let mark = number("source_ctime_ns").zip(text(element, "source_inode").and_then(|t| t.trim().parse().ok()));
+    let mark = mark.map(|(ctime_ns, inode)| Mark { ctime_ns, inode });
+    Some(Source { stamp, mark, digest })
 }
 
 fn read_part(element: &Element<'_>) -> Option<Part> {
@@ -277,7 +285,7 @@ mod tests {
             ..UploadSession::new(
                 Protocol::Tus,
                 url("https://h.example/files"),
-                Source { stamp, digest },
+                Source { stamp, mark: Some(Mark { ctime_ns: 1_767_225_600_999_999_999, inode: u64::MAX }), digest },
                 Epoch::from_secs(1_767_225_600),
             )
         }
@@ -297,7 +305,7 @@ mod tests {
             ..UploadSession::new(
                 Protocol::Boinc,
                 url("http://h.example/cgi/file_upload_handler"),
-                Source { stamp: Stamp { size: Length::ZERO, mtime_ns: -1 }, digest: None },
+                Source { stamp: Stamp { size: Length::ZERO, mtime_ns: -1 }, mark: None, digest: None },
                 Epoch::from_secs(1),
             )
         };

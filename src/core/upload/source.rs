@@ -14,11 +14,23 @@ pub struct Stamp {
     pub mtime_ns: i128,
 }
 
+/// What no program can set back: a file that is edited gets another of these, whatever is done to its time of modification.
+/// So does one that is moved to another disk, or whose mode is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The time of the last change of the inode, in nanoseconds since the Unix epoch.
+    pub ctime_ns: i128,
+    /// The inode's number.
+    pub inode: u64,
+}
+
 /// The identity of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Size and time.
     pub stamp: Stamp,
+    /// Time of change and inode, where they are known.
+    pub mark: Option<Mark>,
     /// A digest of the whole, where it has been computed.
     pub digest: Option<Expected>,
 }
@@ -47,7 +59,8 @@ pub enum Likeness {
 
 impl Source {
     /// Compares this source, as it is now, with `begun`. A digest decides where both have one by the same algorithm:
-    /// a file that was only touched is the same, one that was edited in place with its time set back is not.
+    /// a file that was only touched is the same, one that was edited in place with its time set back is not. Without, one
+    /// that nobody has touched since is the same.
     pub fn likeness(&self, begun: &Self) -> Likeness {
         if self.stamp.size != begun.stamp.size {
             return Likeness::Changed(Change::Size);
@@ -55,10 +68,16 @@ impl Source {
         match (&self.digest, &begun.digest) {
             (Some(now), Some(then)) if now.algorithm == then.algorithm && now == then => Likeness::Same,
             (Some(now), Some(then)) if now.algorithm == then.algorithm => Likeness::Changed(Change::Content),
+            _ if self.is_untouched_since(begun) => Likeness::Same,
             (_, Some(_)) => Likeness::AskDigest,
-            (_, None) if self.stamp.mtime_ns != begun.stamp.mtime_ns => Likeness::Changed(Change::Time),
+            (_, None) if self.stamp != begun.stamp => Likeness::Changed(Change::Time),
+            (_, None) if self.mark.is_some() && begun.mark.is_some() => Likeness::Changed(Change::Time),
             (_, None) => Likeness::Same,
         }
+    }
+
+    fn is_untouched_since(&self, begun: &Self) -> bool {
+        self.stamp == begun.stamp && self.mark.is_some() && self.mark == begun.mark
     }
 }
 
@@ -66,8 +85,47 @@ impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Size => "its size is another",
-            Self::Time => "its time of modification is another",
+            Self::Time => "its time of modification or of change is another",
             Self::Content => "its content is another although its size is the same",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::digest::Algorithm;
+
+    fn source(mtime_ns: i128, ctime_ns: Option<i128>, digest: Option<u8>) -> Source {
+        Source {
+            stamp: Stamp { size: Length(9), mtime_ns },
+            mark: ctime_ns.map(|ctime_ns| Mark { ctime_ns, inode: 5 }),
+            digest: digest.map(|byte| Expected { algorithm: Algorithm::Blake3, bytes: vec![byte; 32] }),
+        }
+    }
+
+    #[test]
+    fn what_tells_two_versions_apart() {
+        let (same, time, content) =
+            (Likeness::Same, Likeness::Changed(Change::Time), Likeness::Changed(Change::Content));
+        let rows = [
+            // Nothing but size and time is known.
+            (source(1, None, None), source(1, None, None), same),
+            (source(2, None, None), source(1, None, None), time),
+            // Edited, and the time of modification set back.
+            (source(1, Some(8), None), source(1, Some(7), None), time),
+            (source(1, Some(7), None), source(1, Some(7), None), same),
+            (source(1, Some(8), None), source(1, Some(7), Some(1)), Likeness::AskDigest),
+            (source(1, Some(8), Some(1)), source(1, Some(7), Some(1)), same),
+            (source(1, Some(8), Some(2)), source(1, Some(7), Some(1)), content),
+            // Untouched: the digest need not be computed again.
+            (source(1, Some(7), None), source(1, Some(7), Some(1)), same),
+            (source(2, Some(7), None), source(1, Some(7), Some(1)), Likeness::AskDigest),
+        ];
+        for (n, (now, begun, likeness)) in rows.into_iter().enumerate() {
+            assert_eq!(now.likeness(&begun), likeness, "row {n}");
+        }
+        let longer = Source { stamp: Stamp { size: Length(10), mtime_ns: 1 }, ..source(1, Some(7), Some(1)) };
+        assert_eq!(longer.likeness(&source(1, Some(7), Some(1))), Likeness::Changed(Change::Size));
     }
 }

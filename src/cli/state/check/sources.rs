@@ -4,7 +4,7 @@ use crate::cli::foreign::SourceNow;
 use crate::cli::state::check::finding::{Finding, Kind};
 use crate::cli::state::{Desk, pick};
 use crate::core::pers_xfer::record::{Direction, Record};
-use crate::core::upload::{Likeness, Source, Stamp, UploadSession};
+use crate::core::upload::{Likeness, Source, UploadSession};
 
 /// What is the matter with the file of one; nothing of downloads, and of what is over: it has done its duty.
 pub(super) fn look(desk: &Desk<'_>, record: &Record) -> Option<Finding> {
@@ -12,7 +12,7 @@ pub(super) fn look(desk: &Desk<'_>, record: &Record) -> Option<Finding> {
         return None;
     }
     let finding = match desk.book.source(record)? {
-        SourceNow::Here(stamp) => changed(record, stamp)?,
+        SourceNow::Here(now) => changed(record, &now)?,
         SourceNow::Gone => {
             let advice = "the upload waits until it is back under this name; `persxfer state forget` drops the upload";
             Finding::damage(Kind::Source, "is gone, and was not sent whole", advice)
@@ -27,8 +27,7 @@ pub(super) fn look(desk: &Desk<'_>, record: &Record) -> Option<Finding> {
 }
 
 /// Worth knowing, and no damage: an upload of another version begins anew.
-fn changed(record: &Record, stamp: Stamp) -> Option<Finding> {
-    let now = Source { stamp, digest: None };
+fn changed(record: &Record, now: &Source) -> Option<Finding> {
     // What a server has none of is not lost.
     let begun = record.uploads.iter().filter(|session| session.confirmed.0 > 0);
     let differs = |session: &UploadSession| match now.likeness(&session.source) {
@@ -38,7 +37,7 @@ fn changed(record: &Record, stamp: Stamp) -> Option<Finding> {
                 "what a server has of the old one is given up, and the next session sends the new one from its start";
             Some((format!("is another one than what was begun to be sent: {change}"), advice))
         }
-        Likeness::AskDigest if session.source.stamp == stamp => None,
+        Likeness::AskDigest if now.mark.is_none() && session.source.stamp == now.stamp => None,
         Likeness::AskDigest => {
             let advice = "the next session compares its digest, and goes on where the content is the same";
             Some(("was touched since it was begun to be sent".to_owned(), advice))

@@ -2,7 +2,7 @@
 //! is ours.
 
 use super::*;
-use crate::core::upload::{Part, Phase, Stamp};
+use crate::core::upload::{Part, Phase, Source, Stamp};
 
 fn book() -> Fake {
     let records = vec![
@@ -19,6 +19,10 @@ fn with(change: impl FnOnce(&mut Record)) -> Fake {
 }
 
 const BEGUN: Stamp = Stamp { size: Length(3 << 20), mtime_ns: 7 };
+
+fn here(stamp: Stamp) -> SourceNow {
+    SourceNow::Here(Source { stamp, mark: None, digest: None })
+}
 
 #[test]
 fn a_row_says_the_way_and_the_servers_word() {
@@ -99,7 +103,7 @@ fn a_file_that_is_gone_or_another_one_is_told() {
         let (out, _, exit) = ran(&Fake { source: Some(source), ..book() }, &["check"]);
         (exit.expect("ran"), out)
     };
-    let same = check(SourceNow::Here(BEGUN));
+    let same = check(here(BEGUN));
     assert_eq!(
         same,
         (0, "/s/client_state.xml: 2 transfers, no damage\n".into()),
@@ -115,13 +119,13 @@ fn a_file_that_is_gone_or_another_one_is_told() {
     assert!(exit == 3 && out.contains("cannot be sent: it is no regular file"), "{out}");
     for (stamp, says) in [
         (Stamp { size: Length(4 << 20), ..BEGUN }, "its size is another; what a server has of the old one is given up"),
-        (Stamp { mtime_ns: 8, ..BEGUN }, "its time of modification is another; what a server has"),
+        (Stamp { mtime_ns: 8, ..BEGUN }, "its time of modification or of change is another; what a server has"),
     ] {
-        let (exit, out) = check(SourceNow::Here(stamp));
+        let (exit, out) = check(here(stamp));
         assert!(exit == 0 && out.contains(says), "{says:?} is not in:\n{out}");
     }
     let nothing_sent = with(|record| record.uploads[0].confirmed = Offset(0));
-    let source = Some(SourceNow::Here(Stamp { mtime_ns: 8, ..BEGUN }));
+    let source = Some(here(Stamp { mtime_ns: 8, ..BEGUN }));
     let (out, _, _) = ran(&Fake { source, ..nothing_sent }, &["check"]);
     assert!(out.ends_with("no damage\n") && !out.contains("out.zip"), "{out}");
     let json = ran(&Fake { source: Some(SourceNow::Gone), ..book() }, &["check", "--json"]).0;

@@ -18,7 +18,7 @@ fn upload(servers: usize) -> Bench {
 }
 
 fn source(mtime_ns: i128) -> Source {
-    Source { stamp: Stamp { size: Length(SIZE), mtime_ns }, digest: None }
+    Source { stamp: Stamp { size: Length(SIZE), mtime_ns }, mark: None, digest: None }
 }
 
 fn session(server: usize, confirmed: u64) -> UploadSession {

@@ -47,7 +47,9 @@ impl UpXfer {
     }
 
     fn resume(&mut self) -> Step {
-        // A file that was only touched goes on under its new time.
+        // A file that was only touched goes on under its new time; the digest of one that was not is still its own.
+        let begun = &self.job.session.source;
+        self.job.source.digest = self.job.source.digest.take().or_else(|| begun.digest.clone());
         self.job.session.source = self.job.source.clone();
         self.high = self.job.session.confirmed;
         self.prepare()

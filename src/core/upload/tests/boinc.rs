@@ -136,7 +136,7 @@ fn a_page_is_no_reply() {
 fn a_name_that_the_lines_cannot_carry() {
     let plan = |name: &str| {
         let sim = boinc(Front::Apache, MIB);
-        let source = Source { stamp: sim.stamp, digest: None };
+        let source = Source { stamp: sim.stamp, mark: None, digest: None };
         let (name, media_type, token) = (name.to_owned(), String::new(), String::new());
         let (protocol, server) = ((sim.make)(), sim.url.clone());
         Plan { protocol, server, saved: None, source, name, media_type, token, read_back: Length::ZERO }
@@ -155,7 +155,7 @@ fn an_edited_file_is_sent_whole_over_the_old_one() {
     sim.cuts.clear();
     sim.server.file = Some(sim.source.clone());
     let mut record = sim.disk.clone().unwrap_or_else(|| {
-        let source = Source { stamp: sim.stamp, digest: None };
+        let source = Source { stamp: sim.stamp, mark: None, digest: None };
         UploadSession::new(Protocol::Boinc, sim.url.clone(), source, sim.now)
     });
     record.reached = Offset(2 * MIB);
@@ -172,7 +172,7 @@ fn an_edited_file_is_sent_whole_over_the_old_one() {
 /// first byte that it sends then.
 fn first_byte(size: u64, confirmed: u64, told: i64) -> Option<ByteRange> {
     let now = crate::core::time::Epoch::from_secs(1);
-    let source = Source { stamp: Stamp { size: Length(size), mtime_ns: 1 }, digest: None };
+    let source = Source { stamp: Stamp { size: Length(size), mtime_ns: 1 }, mark: None, digest: None };
     let server = super::sim::url("http://up.example/cgi");
     let mut saved = UploadSession::new(Protocol::Boinc, server.clone(), source.clone(), now);
     saved.confirmed = Offset(confirmed);
@@ -216,7 +216,7 @@ fn a_gap_is_refused_and_the_smallest_size_taken() {
     let mut xfer_job = Job {
         name: "n".to_owned(),
         media_type: String::new(),
-        source: Source { stamp: Stamp { size: Length(9 << 30), mtime_ns: 1 }, digest: None },
+        source: Source { stamp: Stamp { size: Length(9 << 30), mtime_ns: 1 }, mark: None, digest: None },
         session: sim.xfer().session().clone(),
         now: sim.now,
         token: String::new(),

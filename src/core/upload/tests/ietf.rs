@@ -133,7 +133,7 @@ fn all_bytes_there_is_not_yet_complete() {
     let mut sim = ietf(IetfServer::new());
     sim.session();
     sim.server.complete = false;
-    let source = Source { stamp: sim.stamp, digest: None };
+    let source = Source { stamp: sim.stamp, mark: None, digest: None };
     let mut record = UploadSession::new(Protocol::Ietf, sim.url.clone(), source, sim.now);
     record.handle = Some(Handle::Url(super::sim::url("http://up.example/upload/1")));
     record.reached = sim.stamp.size.as_end();

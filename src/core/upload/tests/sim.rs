@@ -155,7 +155,7 @@ impl<S: Server> Sim<S> {
     }
 
     pub(super) fn xfer(&self) -> UpXfer {
-        let source = Source { stamp: self.stamp, digest: self.digest.clone() };
+        let source = Source { stamp: self.stamp, mark: None, digest: self.digest.clone() };
         let plan = Plan {
             protocol: (self.make)(),
             server: self.url.clone(),

@@ -22,7 +22,7 @@ use crate::io::clock::Clock;
 use crate::io::transport::{Credentials, Throttle, Uplink};
 use session::Session;
 
-pub use source::Known;
+pub use source::{Known, identity_of};
 
 /// What a session is to do, and with what.
 #[derive(Debug)]
@@ -39,8 +39,8 @@ pub struct Orders {
     pub path: PathBuf,
     /// The file as an earlier session of this process knew it.
     pub known: Option<Known>,
-    /// By which digest the file is known again.
-    pub identity: Algorithm,
+    /// By which digest the file is known again, where one is taken.
+    pub identity: Option<Algorithm>,
     /// The name that it is to have at the server.
     pub name: String,
     /// Its media type.

@@ -57,14 +57,14 @@ impl Session {
         stop: CancellationToken,
     ) -> Result<Self, End> {
         let mut source = OpenSource::open(&orders.path, orders.known.as_ref()).map_err(local)?;
-        if orders.saved.is_none() {
+        if let Some(algorithm) = orders.identity.filter(|_| orders.saved.is_none()) {
             if source.size() > LONG_READ {
                 tell(Tell::Verifying);
             }
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Err(End::Cancelled),
-                known = source.know(orders.identity) => known.map_err(local)?,
+                known = source.know(algorithm) => known.map_err(local)?,
             }
         }
         Ok(Self::new(orders, hands, tell, stop, Some(source)))
@@ -301,5 +301,5 @@ impl Session {
 /// The identity of no file at all.
 fn nothing() -> crate::core::upload::Source {
     let stamp = crate::core::upload::Stamp { size: Length::ZERO, mtime_ns: 0 };
-    crate::core::upload::Source { stamp, digest: None }
+    crate::core::upload::Source { stamp, mark: None, digest: None }
 }

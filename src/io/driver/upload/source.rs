@@ -9,7 +9,7 @@ use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
 use crate::core::range::{ByteRange, Length};
-use crate::core::upload::{Source, Stamp};
+use crate::core::upload::{Mark, Source, Stamp};
 use crate::io::part::Digests;
 
 /// So much is read and digested at once; in between, others on this lane have their turn.
@@ -52,8 +52,16 @@ impl OpenSource {
     }
 
     fn as_known(&self, digest: Expected) -> Known {
-        let ctime_ns = nanoseconds(self.meta.ctime(), self.meta.ctime_nsec());
-        Known { stamp: stamp_of(&self.meta), ctime_ns, inode: (self.meta.dev(), self.meta.ino()), digest }
+        Known {
+            stamp: stamp_of(&self.meta),
+            ctime_ns: self.ctime_ns(),
+            inode: (self.meta.dev(), self.meta.ino()),
+            digest,
+        }
+    }
+
+    fn ctime_ns(&self) -> i128 {
+        nanoseconds(self.meta.ctime(), self.meta.ctime_nsec())
     }
 
     /// What later sessions may rely on.
@@ -67,7 +75,7 @@ impl OpenSource {
 
     /// Its identity, as far as it is known.
     pub(super) fn identity(&self) -> Source {
-        Source { stamp: stamp_of(&self.meta), digest: self.digest.clone() }
+        Source { digest: self.digest.clone(), ..identity_of(&self.meta) }
     }
 
     pub(super) fn size(&self) -> Length {
@@ -118,6 +126,12 @@ impl OpenSource {
     pub(super) fn look(&self) -> Result<Stamp, String> {
         std::fs::metadata(&self.path).map(|meta| stamp_of(&meta)).map_err(|e| plain_error(&e))
     }
+}
+
+/// The identity of a file without its digest.
+pub fn identity_of(meta: &Metadata) -> Source {
+    let mark = Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() };
+    Source { stamp: stamp_of(meta), mark: Some(mark), digest: None }
 }
 
 fn stamp_of(meta: &Metadata) -> Stamp {
