@@ -347,15 +347,18 @@ fn the_signature_passes_through_byte_for_byte() {
 
 #[test]
 fn the_signature_of_a_state_file_passes_through_too() {
-    // The second is what no tool writes: blanks, tabs and an empty line are the project's affair.
-    for text in [SIGNATURE, "  01 23\tab\n\nzz=\n.\n"] {
+    // The second is what no tool writes: blanks, a tab and an empty line within are the project's affair.
+    for text in [SIGNATURE, "01 23\tab\n\n  zz=\n.\n"] {
         let (server, sender) =
             (Boinc::with(FrontEnd::Apache, Signatures::Only(text.to_owned())), Sender::new(23, 20_000));
         let w = &sender.world;
         fs::write(w.path("run.sig"), "ffff\n.\n").unwrap();
-        w.px(["add", "upload", NAME, "--boinc-signature", "run.sig"]).url(&server.url()).run().exits(0);
+        let add = w.px(["add", "upload", NAME, "--boinc-signature", "run.sig"]).delays("20ms", "100ms");
+        add.url(&server.url()).run().exits(0);
         w.edit_state("xml_signature", &format!("\n{text}"));
-        w.px(["run"]).run().exits(0);
+        let ran = w.px(["run"]).run();
+        assert_eq!(server.seen().iter().find_map(|seen| seen.signature.clone()).as_deref(), Some(text));
+        ran.exits(0);
         arrived(&server, &sender, text);
     }
 }
