@@ -10,7 +10,7 @@ mod upload;
 use std::fs;
 
 use support::{Px, eventually};
-use upload::{Ietf, IetfFault, Interim, Limits, Manners, Mischief, Proxy, Raw, Sender, Way};
+use upload::{Door, Ietf, IetfFault, Interim, Limits, Manners, Mischief, Proxy, Raw, Sender, Way};
 
 /// `persxfer upload f ietf+URL`.
 fn to<'s>(sender: &'s Sender, url: &str) -> Px<'s> {
@@ -87,8 +87,7 @@ fn an_upload_has_its_url_before_its_first_byte_and_goes_on_after_a_kill() {
 }
 
 #[test]
-fn an_upload_whose_location_came_only_by_104_is_gone_on_with() {
-    // The answer to the creation never arrives, and no 104 tells of an upload that was created without a body: a new one.
+fn a_creation_whose_answer_is_lost_costs_an_empty_upload_and_no_byte() {
     let server = Ietf::start(Manners::default());
     let proxy = Proxy::before(server.door.port());
     let sender = Sender::new(4, 300_000);
@@ -96,6 +95,44 @@ fn an_upload_whose_location_came_only_by_104_is_gone_on_with() {
     to(&sender, &proxy.url(&server.url())).run().exits(0);
     arrived(&server, &sender, "new");
     assert_eq!((created(&server), server.door.received()), (2, 300_000), "nothing but the URL was lost");
+}
+
+/// A server that creates an upload, tells its URL by a 104 of this version alone, and never answers; the rest it does well.
+fn tells_by_104_only(version: &'static str) -> Door {
+    Door::open(move |visit| {
+        let field = |name: &'static str, value: &str| (name, value.to_owned());
+        let version = field("Upload-Draft-Interop-Version", version);
+        match visit.method.as_str() {
+            "POST" => match visit.interim(104, &[version, field("Location", "/uploads/7")]) {
+                Ok(()) => Way::Silence,
+                Err(_) => Way::Close,
+            },
+            "HEAD" => visit.answer(204, &[field("Upload-Offset", "0"), field("Upload-Complete", "?0")], ""),
+            "PATCH" => visit.drain().map_or(Way::Close, |n| {
+                visit.answer(200, &[field("Upload-Offset", &n.to_string()), field("Upload-Complete", "?1")], "")
+            }),
+            _ => visit.answer(405, &[], ""),
+        }
+    })
+}
+
+#[test]
+fn a_url_that_came_by_104_alone_is_known_after_a_kill() {
+    let (door, sender) = (tells_by_104_only("8"), Sender::new(25, 300_000));
+    let kept = || fs::read_to_string(&sender.world.state).is_ok_and(|text| text.contains("/uploads/7"));
+    to(&sender, &door.url("/new")).start().kill_when(kept);
+    to(&sender, &door.url("/new")).run().exits(0);
+    let asked: Vec<_> = door.log().into_iter().map(|e| format!("{} {}", e.method, e.target)).collect();
+    assert_eq!(asked, ["POST /new", "HEAD /uploads/7", "PATCH /uploads/7"]);
+    // Of another version, it is no word for us.
+    let (door, sender) = (tells_by_104_only("6"), Sender::new(25, 300_000));
+    let heard = || door.log().first().is_some_and(|e| e.interim == [104]);
+    let running =
+        to(&sender, &door.url("/new")).args(&["--first-byte-timeout", "1s", "--stall-timeout", "1s", "--once"]).start();
+    eventually("104 was sent", heard);
+    running.end().exits(4);
+    assert!(!sender.world.state_text().contains("/uploads/7"));
+    assert_eq!(door.log().len(), 1);
 }
 
 #[test]
@@ -314,11 +351,9 @@ fn other_refusals_never_lose_the_upload() {
 
 #[test]
 fn a_digest_that_agrees_is_evidence_and_one_that_does_not_is_a_failure_after_once_more() {
-    let (server, sender) =
-        (Ietf::start(Manners { repr_digest: true, ..Manners::default() }), Sender::new(20, 500_000));
+    let (server, sender) = (Ietf::start(Manners { repr_digest: true, ..Manners::default() }), Sender::new(20, 500_000));
     to(&sender, &server.url()).run().exits(0).says(&["evidence: digest"]);
-    let (server, sender) =
-        (Ietf::start(Manners { repr_digest: true, ..Manners::default() }), Sender::new(20, 500_000));
+    let (server, sender) = (Ietf::start(Manners { repr_digest: true, ..Manners::default() }), Sender::new(20, 500_000));
     server.tells_wrong_digests();
     to(&sender, &server.url()).run().exits(3).says(&["stored something else"]);
     assert_eq!((created(&server), server.door.received()), (2, 1_000_000), "once more, and no more");
