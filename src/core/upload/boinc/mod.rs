@@ -33,6 +33,8 @@ pub struct Boinc {
     pub surplus: Surplus,
     /// The last size told did not fit what the server would take: sizes are counted from the smallest again.
     pub doubt: bool,
+    /// How often in this session everything was taken with thanks, and the size then said otherwise.
+    pub short: u32,
 }
 
 /// A server holds more than the file has.
@@ -48,7 +50,7 @@ pub enum Surplus {
 impl Boinc {
     /// For a file with this limit.
     pub fn new(max_nbytes: Length, signature: Option<String>) -> Self {
-        Self { signature, max_nbytes, md5: None, surplus: Surplus::default(), doubt: false }
+        Self { signature, max_nbytes, md5: None, surplus: Surplus::default(), doubt: false, short: 0 }
     }
 
     fn head(&self, job: &Job, offset: Offset) -> Vec<u8> {
@@ -138,10 +140,21 @@ impl Boinc {
         Turn::Found(Found::Garbled(UpFailure::Status { protocol, call, code, retry_after, said: text }))
     }
 
-    fn finished(&self, job: &Job, answer: &Answer) -> Turn {
+    fn finished(&mut self, job: &Job, answer: &Answer) -> Turn {
         match self.asked(job, answer) {
             Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
+            Turn::Found(Found::Confirmed(at)) if at < job.size().as_end() => self.fell_short(),
             other => other,
+        }
+    }
+
+    /// Everything was taken, and not all of it is there. The size may lag behind, so it is asked once more a moment later,
+    /// before anything is sent again; a handler that cannot write its file throws away what it takes, every time.
+    fn fell_short(&mut self) -> Turn {
+        self.short += 1;
+        match self.short {
+            1 => Turn::Found(Found::Busy),
+            times => Turn::failed(UpFailure::NoGrowth { times }),
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue};
 
 use crate::core::file_xfer::{Ask as Question, Carry, Freshness, Timeouts};
-use crate::core::time::Epoch;
-use crate::core::upload::{Ask, Body};
+use crate::core::time::{Delay, Epoch};
+use crate::core::upload::{Ask, BODY_PATIENCE, Body};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::transport::{Credentials, Hop, OutBody, Outgoing, WantDigest};
 
@@ -54,5 +54,26 @@ pub(super) fn outgoing(
         Body::Framed { before, range } => OutBody::Source { before: before.into(), file: Arc::clone(file?), range },
     };
     let Ask { method, url, gate, keep, patience, .. } = ask;
+    let patience = patience_of(patience, stall.first_byte);
     Some(Outgoing { method, url, headers, body, gate, keep, patience, stall })
+}
+
+/// How long the answer is waited for. After a body the user's word counts, whatever it is; what the protocol would not wait
+/// so long for is cut short by it.
+fn patience_of(asked: Delay, first_byte: Delay) -> Delay {
+    if asked == BODY_PATIENCE { first_byte } else { asked.min(first_byte) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::upload::{ABANDON_PATIENCE, PATIENCE};
+
+    #[test]
+    fn the_users_word_counts_for_the_answer_to_a_body_and_shortens_the_rest() {
+        let (second, hour) = (Delay::from_secs(1), Delay::from_mins(60));
+        assert_eq!([second, hour].map(|user| patience_of(BODY_PATIENCE, user)), [second, hour]);
+        assert_eq!([second, hour].map(|user| patience_of(PATIENCE, user)), [second, PATIENCE]);
+        assert_eq!([second, hour].map(|user| patience_of(ABANDON_PATIENCE, user)), [second, ABANDON_PATIENCE]);
+    }
 }
