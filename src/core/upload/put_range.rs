@@ -9,7 +9,7 @@ use super::put::{Put, delete, is_trouble};
 use super::session::{Phase, RangesHere};
 use super::wire::{beside, head, size_told};
 use crate::core::digest::Expected;
-use crate::core::range::{ByteRange, Length};
+use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::url::MirrorUrl;
 
 /// What the trial writes: two bytes, and one behind them.
@@ -110,7 +110,7 @@ impl PutRange {
             (At::Empty, 200..=299) => self.piece(job, range),
             (At::Empty, _) => {
                 job.session.target.ranges = RangesHere::Broken;
-                self.whole().send(job, ByteRange::new(crate::core::range::Offset::ZERO, job.size().as_end()))
+                self.whole().send(job, ByteRange::new(Offset::ZERO, job.size().as_end()))
             }
             (At::Piece, 200..=299) => {
                 self.appending = false;
@@ -134,11 +134,16 @@ impl PutRange {
         }
         match size_told(answer) {
             _ if is_trouble(answer.status) => Turn::status(answer),
-            _ if answer.status == 404 => Turn::Found(Found::Confirmed(crate::core::range::Offset::ZERO)),
+            _ if answer.status == 404 => Turn::Found(Found::Confirmed(Offset::ZERO)),
             Some(told) if answer.is_success() => {
                 let at = told.as_end();
                 let slice = at < session.confirmed || at > session.reached;
                 if slice { Self::broken(job) } else { Turn::Found(Found::Confirmed(at)) }
+            }
+            // Of an empty file Apache tells no length in answer to HEAD. From the start it goes on whatever is there: an
+            // empty body comes first.
+            None if answer.is_success() && session.confirmed == Offset::ZERO => {
+                Turn::Found(Found::Confirmed(Offset::ZERO))
             }
             _ => Self::broken(job),
         }

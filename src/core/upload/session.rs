@@ -170,7 +170,9 @@ impl UploadSession {
     /// Begins anew at the same server: what was learned of the server stays, what it held does not count.
     pub(super) fn restart(&mut self, source: Source, now: Epoch) {
         let fresh = Self::new(self.protocol, self.server.clone(), source, now);
-        let target = Target { direct: self.target.direct, ranges: self.target.ranges, ..Target::default() };
+        // Under the same temporary name: a later process would choose another, and leave what is there.
+        let temporary = self.target.temporary.clone().filter(|_| !self.target.direct);
+        let target = Target { temporary, direct: self.target.direct, ranges: self.target.ranges, ..Target::default() };
         let old = std::mem::replace(self, fresh);
         (self.pace, self.lost, self.resent, self.target) = (old.pace, old.lost, old.resent, target);
     }

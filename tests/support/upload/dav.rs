@@ -83,8 +83,8 @@ impl DavServer {
     /// The names of the files in its top folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names = crate::support::names_in(&self.daemon.store());
-        // mod_dav keeps properties there.
-        names.retain(|name| name != ".DAV");
+        // mod_dav keeps properties there, and leaves the beginning of a body that was cut under a name of its own.
+        names.retain(|name| name != ".DAV" && !name.starts_with(".davfs.tmp"));
         names
     }
 }

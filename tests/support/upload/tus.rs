@@ -103,3 +103,11 @@ pub(crate) fn nginx_before(port: u16, largest: &str) -> Daemon {
          proxy_set_header Host $http_host; }}"
     ))
 }
+
+/// Nginx before the server at that port that does not pass on what the client called it: the server then names its own port.
+#[track_caller]
+pub(crate) fn nginx_hiding(port: u16) -> Daemon {
+    nginx_with(&format!(
+        "location / {{ client_max_body_size 0; proxy_redirect off; proxy_pass http://127.0.0.1:{port}; }}"
+    ))
+}

@@ -131,6 +131,10 @@ pub enum UpEnd {
     Abandoned,
 }
 
+/// The wait before what is still held is cleaned up again, and how often.
+const STILL_HELD: Delay = Delay::from_secs(1);
+const MAX_HELD: u32 = 8;
+
 /// One session with one server.
 #[derive(Debug)]
 pub struct UpXfer {
@@ -187,6 +191,7 @@ enum Then {
     GoOn,
     Send,
     Finish,
+    CleanUp,
 }
 
 /// What follows when the server has been cleaned up.
@@ -274,12 +279,20 @@ impl UpXfer {
     fn answered(&mut self, answer: &Answer) -> Step {
         match self.redirected(answer) {
             Some(Ok(ask)) => self.send_out(ask),
+            Some(Err(_)) if self.call == Call::Abandon => self.cleaned_up(),
             Some(Err(fault)) => self.fail(UpFailure::Transfer(Failure::Redirect(fault))),
+            None if self.call == Call::Abandon && self.is_still_held(answer) => self.rest(STILL_HELD, Then::CleanUp),
             None => {
                 let turn = self.protocol.answered(&mut self.job, self.call, answer);
                 self.take(turn)
             }
         }
+    }
+
+    /// What is to be cleaned up is held by a request that was cut a moment ago, and that the server still reads.
+    fn is_still_held(&mut self, answer: &Answer) -> bool {
+        self.waits += 1;
+        matches!(answer.status, 409 | 423) && self.waits <= MAX_HELD
     }
 
     /// The request that a redirect asks for. Only those that keep method and body are followed, and for questions also
@@ -325,6 +338,7 @@ impl UpXfer {
             Then::GoOn => self.go_on(),
             Then::Send => self.send(),
             Then::Finish => self.finish(),
+            Then::CleanUp => self.clean_up(self.cleanup),
         }
     }
 

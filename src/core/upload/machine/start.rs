@@ -61,7 +61,7 @@ impl UpXfer {
         self.clean_up(Cleanup::BeforeAnew)
     }
 
-    fn clean_up(&mut self, cleanup: Cleanup) -> Step {
+    pub(super) fn clean_up(&mut self, cleanup: Cleanup) -> Step {
         (self.cleanup, self.call) = (cleanup, Call::Abandon);
         let turn = self.protocol.abandon(&mut self.job);
         self.take(turn)
@@ -74,6 +74,7 @@ impl UpXfer {
         }
         let old = &self.job.session;
         let stale = old.reached.max(old.confirmed).max(old.stale);
+        self.waits = 0;
         self.begin_anew();
         self.job.session.stale = stale;
         self.prepare()
