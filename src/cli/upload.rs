@@ -186,7 +186,8 @@ fn servers(asked: &Upload, name: &[u8], stores: &Stores<'_>) -> Result<Vec<Serve
 
 fn server(text: &str, given: Option<&str>, name: &[u8], stores: &Stores<'_>) -> Result<Server, Trouble> {
     let (prefix, text) = prefix(text)?;
-    let said = prefix.or_else(|| store::names_bucket(&text).then_some(Protocol::S3)).or_else(|| given.and_then(protocol));
+    let said =
+        prefix.or_else(|| store::names_bucket(&text).then_some(Protocol::S3)).or_else(|| given.and_then(protocol));
     if said == Some(Protocol::S3) {
         return stores.server(&text);
     }

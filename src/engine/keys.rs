@@ -8,7 +8,8 @@ use std::path::Path;
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
 use crate::core::upload::s3::{
-    Account, Credentials, Given, MAX_MANIFEST, MAX_PROFILES, Manifest, Place, PlaceSettings, VARIABLES, files, is_signed,
+    Account, Credentials, Given, MAX_MANIFEST, MAX_PROFILES, Manifest, Place, PlaceSettings, VARIABLES, files,
+    is_signed,
 };
 use crate::core::upload::{S3, SignedPut, UploadOptions, UploadProtocol};
 use crate::core::url::MirrorUrl;

@@ -24,9 +24,9 @@ pub(crate) use crate::engine::{Abandoned, Added, EngineError, Stop, Told};
 
 use std::path::Path;
 
+use crate::core::failure::LocalFault;
 pub(crate) use crate::core::name::{boinc_name, is_working_name};
 use crate::core::pers_xfer::record::XferId;
-use crate::core::failure::LocalFault;
 use crate::core::time::Now;
 use crate::core::upload::s3::{Account, Credentials, Manifest};
 use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};

@@ -36,7 +36,11 @@ impl<'a> Stores<'a> {
         let read = |given: &PathBuf| {
             let path = cwd.join(given);
             let manifest = foreign::manifest(&path).map_err(|fault| {
-                Trouble::option("--s3-manifest", given.to_string_lossy(), format!("{}; name a file of signed URLs", detail(fault)))
+                Trouble::option(
+                    "--s3-manifest",
+                    given.to_string_lossy(),
+                    format!("{}; name a file of signed URLs", detail(fault)),
+                )
             })?;
             Ok::<_, Trouble>((path, manifest))
         };

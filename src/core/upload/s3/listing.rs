@@ -109,6 +109,9 @@ impl S3 {
         let Some(cuts) = Self::cuts(job) else { return Turn::Found(Found::Lost) };
         let held = std::mem::take(&mut job.session.parts);
         let beyond = |part: &Part| cut_off.is_some_and(|last| part.number > last);
+        if self.listing.found.iter().any(|part| md5_of(&part.etag).is_none()) {
+            self.finding = Finding::ByRecord;
+        }
         let mut kept: Vec<Part> = held.iter().filter(|part| beyond(part)).cloned().collect();
         for part in std::mem::take(&mut self.listing.found) {
             if !cuts.fits(&part) {

@@ -65,7 +65,9 @@ impl Signed {
         let there = match is_aws(job.server()) {
             true => {
                 let settings = PlaceSettings { name: &job.name, ..PlaceSettings::default() };
-                Place::of_url(job.server(), &settings).and_then(|place| place.in_region(region)).map(|p| p.url().clone())
+                Place::of_url(job.server(), &settings)
+                    .and_then(|place| place.in_region(region))
+                    .map(|p| p.url().clone())
             }
             false => checked_region(region).map(|_| job.server().clone()),
         };
