@@ -36,7 +36,7 @@ mod uploads;
 mod watch;
 mod way;
 
-pub use abandon::{Abandoned, abandon};
+pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
 pub use keys::{account, keys, manifest};

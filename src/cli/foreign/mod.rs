@@ -20,7 +20,7 @@ pub(crate) use crate::core::metalink::MetaFile;
 pub(crate) use crate::core::pers_xfer::sharing::Wanted;
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
-pub(crate) use crate::engine::{Abandoned, Added, EngineError, Stop, Told};
+pub(crate) use crate::engine::{Abandoned, Added, Dropped, EngineError, Stop, Told};
 
 use std::path::Path;
 
