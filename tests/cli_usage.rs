@@ -105,6 +105,32 @@ const MISTAKES: &[Mistake] = &[
     (&["upload", "--max-nbytes", "1", "@/plain", "boinc+http://h/"], 2, "--max-nbytes", "15 bytes"),
     (&["upload", "--boinc-signature", "@/plain", "@/plain", "boinc+http://h/"], 2, "plain", "no signature in hex"),
     (&["upload", "--boinc-signature", "@/no", "@/plain", "boinc+http://h/"], 2, "/no", "name a file that can be read"),
+    // Object stores.
+    (&["upload", "@/plain", "s3://"], 2, "no name of a bucket", "s3://BUCKET/KEY"),
+    (&["upload", "@/plain", "s3://bad..bucket/k"], 2, "bad..bucket", "s3://BUCKET/KEY"),
+    (&["upload", "@/plain", "s3://bucket/a/../k"], 2, "a/../k", "no key"),
+    (&["upload", "--protocol", "s3", "@/plain", "https://h/b/k?x=s3cret"], 2, "no query", "signed URL"),
+    (&["upload", "@/plain", "put+s3://bucket/k"], 2, "s3://bucket/k", "http nor https"),
+    (&["upload", "--region", "x/y", "@/plain", "s3://bucket/k"], 2, "x/y", "no name of a region"),
+    (&["upload", "--endpoint-url", "nonsense", "@/plain", "s3://bucket/k"], 2, "--endpoint-url", "scheme"),
+    (&["upload", "--endpoint-url", "http://h/?k=s3cret", "@/plain", "s3://bucket/k"], 2, "no query", ""),
+    (&["upload", "--profile", "lab", "@/plain", "s3://bucket/k"], 2, "--profile", "no profile \"lab\""),
+    (&["upload", "@/plain", "s3://bucket/k"], 5, "keys of the object store", "AWS_SECRET_ACCESS_KEY"),
+    (&["upload", "--profile", "lab", "@/plain", URL], 2, "--profile", "s3 with keys"),
+    (
+        &["upload", "--region", "r", "--protocol", "s3", "@/plain", "https://h/k?Signature=s3cret"],
+        2,
+        "--region",
+        "keys",
+    ),
+    (&["upload", "--endpoint-url", "http://h", "@/plain", URL], 2, "--endpoint-url", "s3 with keys"),
+    (&["upload", "-u", "me:s3cret", "@/plain", "s3://bucket/k"], 2, "--user", "any other protocol than s3"),
+    (&["upload", "-H", "x-amz-acl: s3cret", "@/plain", "s3://bucket/k"], 2, "--header", "leave it out"),
+    (&["upload", "--verify", "always", "@/plain", "s3://bucket/k"], 2, "--verify", "leave it out"),
+    (&["upload", "--name", "x", "@/plain", "s3://bucket/k"], 2, "--name", "s3"),
+    (&["upload", "--s3-manifest", "@/no", "@/plain"], 2, "/no", "name a file of signed URLs"),
+    (&["upload", "--s3-manifest", "@/plain", "@/plain"], 2, "plain", "no JSON"),
+    (&["upload", "--s3-manifest", "@/urls.json", "@/plain", "s3+http://127.0.0.1:9/b/x"], 2, "/b/k", "another object"),
     (&["upload", "-u", "me", "@/plain", URL], 2, "--user", "USER:PASSWORD"),
     (&["upload", "--state-file", "@/damaged.xml", "@/plain", URL], 5, "damaged.xml", "line 2, column"),
     (&["upload", "@/missing.zip", URL], 5, "missing.zip", ""),
@@ -136,6 +162,9 @@ fn stumbling_blocks(home: &Path) {
         let text = format!("<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">{inner}</metalink>");
         std::fs::write(home.join(name), text).expect("written");
     }
+    let url = "http://127.0.0.1:9/b/k?partNumber=1&uploadId=s3cret&X-Amz-Signature=s3cret";
+    let urls = format!("{{\"persxfer_upload\": 1, \"part_size\": 8, \"parts\": [\"{url}\"], \"complete\": \"{url}\"}}");
+    std::fs::write(home.join("urls.json"), urls).expect("written");
     std::fs::write(home.join("damaged.xml"), "<client_state>\n<persxfer\n").expect("written");
     std::os::unix::fs::symlink("plain", home.join("link")).expect("made");
     let pipe = Command::new("mkfifo").arg(home.join("pipe")).status().expect("mkfifo runs");

@@ -28,14 +28,19 @@ Examples:
 pub(crate) const UPLOAD_EXAMPLES: &str = "\
 The file is done once one server has taken it whole; more URLs are servers that are as good.
 Without --protocol and without a prefix, a URL with file_upload_handler in it is BOINC's, and any
-other takes one PUT. With put and put-range, a URL that ends in / gets the file's name appended.
-An option that no server given here has a use for is wrong use. The same command again continues
-the same upload, from what the server says it has. -c, -C - and -L are accepted and change nothing.
+other takes one PUT. With put, put-range and s3, a URL that ends in / gets the file's name
+appended. With s3, keys come from $AWS_ACCESS_KEY_ID and $AWS_SECRET_ACCESS_KEY or from a profile,
+and a URL that is signed is used as it is. An option that no server given here has a use for is
+wrong use. The same command again continues the same upload, from what the server says it has.
+-c, -C - and -L are accepted and change nothing.
 
 Examples:
   persxfer upload results.zip https://example.org/incoming/
   persxfer upload results.zip tus+https://a.example.org/files/ tus+https://b.example.org/files/
   persxfer upload --verify always big.iso put-range+https://example.org/dav/
+  persxfer upload big.iso s3://bucket/images/
+  persxfer upload --endpoint-url https://store.example.org --profile lab big.iso s3://bucket/big.iso
+  persxfer upload --s3-manifest urls.json big.iso
   persxfer upload --name run_1_0 --boinc-signature run.sig out.dat boinc+https://example.org/upload
   persxfer add upload results.zip https://example.org/incoming/ && persxfer run";
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::cli::foreign::{self, printable};
+use crate::cli::foreign::{self, Dropped, printable};
 use crate::cli::state::pick;
 use crate::core::pers_xfer::record::{Record, XferId};
 
@@ -16,9 +16,14 @@ pub(crate) fn clean_up_at_servers(state_file: &Path, records: &[&Record], say: &
     let place = |id: XferId| records.iter().find(|r| r.id == id).map_or_else(String::new, |r| pick::place(r));
     match foreign::abandon(state_file, &begun) {
         Ok(cleaned) => {
-            for late in cleaned.iter().filter(|server| !server.answered) {
-                let (place, server) = (place(late.id), &late.server);
-                say(&format!("{place}: {server} did not answer in time; what was sent there may still lie there"));
+            for one in &cleaned {
+                let (place, server) = (place(one.id), &one.server);
+                let why = match &one.how {
+                    Dropped::Asked => continue,
+                    Dropped::Late => "did not answer in time".to_owned(),
+                    Dropped::NotAsked(fault) => format!("was not asked to drop it: {}", printable(&fault.to_string())),
+                };
+                say(&format!("{place}: {server} {why}; what was sent there may still lie there"));
             }
         }
         Err(error) => say(&format!("servers were not cleaned up: {}", printable(&error.to_string()))),

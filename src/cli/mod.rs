@@ -111,7 +111,11 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Add(Add { what: Addable::Download(asked) }) => add(cli, &download(cli, asked, screen)?, screen),
         Command::Add(Add { what: Addable::Upload(asked) }) => add(cli, &upload(cli, asked)?, screen),
         Command::Download(asked) => transfer(cli, matches, download(cli, asked, screen)?, screen),
-        Command::Upload(asked) => transfer(cli, matches, upload(cli, asked)?, screen),
+        Command::Upload(asked) => {
+            let plan = upload(cli, asked)?;
+            upload::can_sign(&plan.jobs)?;
+            transfer(cli, matches, plan, screen)
+        }
     }
 }
 

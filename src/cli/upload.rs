@@ -1,5 +1,7 @@
 //! The upload that was asked for: from a file, servers and options to one [`Job`].
 
+mod store;
+
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
@@ -18,6 +20,9 @@ use crate::core::range::Length;
 use crate::core::upload::{Authority, Interop, Protocol, Surplus, UploadOptions};
 use crate::core::url::MirrorUrl;
 use crate::engine::{Job, NetOptions, Options, Target};
+use store::Stores;
+
+pub(crate) use store::can_sign;
 
 /// What a name in a URL is written with; everything else is percent-encoded (RFC 3986, section 2.3).
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -26,6 +31,7 @@ const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove
 const MAX_SIGNATURE: u64 = 16 << 10;
 
 /// One server.
+#[derive(Debug)]
 struct Server {
     url: MirrorUrl,
     protocol: Protocol,
@@ -33,6 +39,8 @@ struct Server {
     said: bool,
     /// The file's name was appended to the URL.
     named: bool,
+    /// Requests are signed with keys.
+    keys: bool,
 }
 
 /// Reads it. What is wrong with the words is found before what is wrong with the file.
@@ -40,9 +48,10 @@ pub(crate) fn read(asked: &Upload, net: Arc<NetOptions>, cwd: &Path) -> Result<J
     let source = source(&asked.file, cwd)?;
     let name = asked.speech.name.as_deref().map(good_name).transpose()?;
     let in_url = name.map_or_else(|| source.file_name().unwrap_or_default().as_bytes(), str::as_bytes);
-    let servers = servers(asked, in_url)?;
-    refuse_idle(asked, &servers)?;
     let special = &asked.special;
+    let stores = Stores::new(special, in_url, cwd)?;
+    let servers = servers(asked, in_url, &stores)?;
+    refuse_idle(asked, &servers)?;
     let signature = special.boinc_signature.as_deref().map(signature).transpose()?;
     let limit = size("--max-nbytes", special.max_nbytes.as_deref())?.map(Length);
     let upload = UploadOptions {
@@ -56,7 +65,9 @@ pub(crate) fn read(asked: &Upload, net: Arc<NetOptions>, cwd: &Path) -> Result<J
         },
         authority: if special.keep_authority { Authority::Ours } else { Authority::Named },
         interop: special.interop.map(interop).unwrap_or_default(),
-        ..UploadOptions::default()
+        profile: special.profile.clone(),
+        region: special.region.clone(),
+        manifest: stores.manifest_path(),
     };
     let options = Options { upload, ..jobs::lasting(&asked.patience, net)? };
     let length = readable(&source)?;
@@ -151,11 +162,11 @@ fn signature(path: &Path) -> Result<String, Trouble> {
     Err(refuse("it holds no signature in hex; name the file that the project's tools wrote".into()))
 }
 
-/// The servers, each once, in order.
-fn servers(asked: &Upload, name: &[u8]) -> Result<Vec<Server>, Trouble> {
+/// The servers, each once, in order; that of a manifest is first where its URL was left out.
+fn servers(asked: &Upload, name: &[u8], stores: &Stores<'_>) -> Result<Vec<Server>, Trouble> {
     let mut servers: Vec<Server> = Vec::new();
     for text in &asked.servers {
-        let server = server(text, asked.speech.protocol.as_deref(), name)?;
+        let server = server(text, asked.speech.protocol.as_deref(), name, stores)?;
         match servers.iter().find(|other| other.url == server.url) {
             None => servers.push(server),
             Some(other) if other.protocol == server.protocol => {}
@@ -167,17 +178,27 @@ fn servers(asked: &Upload, name: &[u8]) -> Result<Vec<Server>, Trouble> {
             }
         }
     }
+    if let Some(server) = stores.of_manifest().filter(|server| servers.iter().all(|other| other.url != server.url)) {
+        servers.insert(0, server);
+    }
     Ok(servers)
 }
 
-fn server(text: &str, given: Option<&str>, name: &[u8]) -> Result<Server, Trouble> {
+fn server(text: &str, given: Option<&str>, name: &[u8], stores: &Stores<'_>) -> Result<Server, Trouble> {
     let (prefix, text) = prefix(text)?;
-    let said = prefix.or_else(|| given.and_then(protocol));
+    let said =
+        prefix.or_else(|| store::names_bucket(&text).then_some(Protocol::S3)).or_else(|| given.and_then(protocol));
+    if said == Some(Protocol::S3) {
+        return stores.server(&text);
+    }
     let url = MirrorUrl::parse(&text).map_err(|e| Trouble::Usage(e.to_string()))?;
+    if let Some(server) = stores.of_manifest().filter(|server| said.is_none() && server.url == url) {
+        return Ok(server);
+    }
     let protocol = said.unwrap_or_else(|| Protocol::of_url(&url));
     let whole = if takes_names(protocol) { with_name(&url, name)? } else { None };
     let named = whole.is_some();
-    Ok(Server { url: whole.unwrap_or(url), protocol, said: said.is_some(), named })
+    Ok(Server { url: whole.unwrap_or(url), protocol, said: said.is_some(), named, keys: false })
 }
 
 /// The protocol of `tus+https://...`, and the URL without it.
@@ -195,9 +216,9 @@ fn prefix(text: &str) -> Result<(Option<Protocol>, String), Trouble> {
     Ok((Some(protocol(&word.to_ascii_lowercase()).ok_or_else(unknown)?), format!("{scheme}://{rest}")))
 }
 
-/// Does the URL say under which name the file is stored?
+/// Does the URL say under which name the file is stored, with nothing but that URL to go by?
 const fn takes_names(protocol: Protocol) -> bool {
-    !matches!(protocol, Protocol::Boinc | Protocol::Tus | Protocol::Ietf)
+    matches!(protocol, Protocol::Put | Protocol::PutRange)
 }
 
 /// A folder's URL with the name behind it; `None` where it is no folder's, or is signed as it stands.
@@ -212,9 +233,11 @@ fn with_name(url: &MirrorUrl, name: &[u8]) -> Result<Option<MirrorUrl>, Trouble>
 
 /// An option that no server has a use for was given by mistake.
 fn refuse_idle(asked: &Upload, servers: &[Server]) -> Result<(), Trouble> {
-    let (speech, special) = (&asked.speech, &asked.special);
+    let (speech, special, requests) = (&asked.speech, &asked.special, &asked.requests);
     let any = |test: fn(&Server) -> bool| servers.iter().any(test);
     let boinc = any(|s| s.protocol == Protocol::Boinc);
+    let (keys, others) = (any(|s| s.keys), any(|s| s.protocol != Protocol::S3));
+    let (signed, unsigned) = ("s3 with keys", "any other protocol than s3, whose signatures cover all that goes along");
     let idle = [
         ("--boinc-signature", special.boinc_signature.is_some() && !boinc, "boinc"),
         ("--max-nbytes", special.max_nbytes.is_some() && !boinc, "boinc"),
@@ -227,13 +250,20 @@ fn refuse_idle(asked: &Upload, servers: &[Server]) -> Result<(), Trouble> {
             speech.content_type.is_some() && !any(|s| s.protocol != Protocol::Boinc),
             "any other protocol than boinc",
         ),
+        ("--profile", special.profile.is_some() && !keys, signed),
+        ("--region", special.region.is_some() && !keys, signed),
+        ("--endpoint-url", special.endpoint_url.is_some() && !keys, signed),
+        ("--header", !requests.headers.is_empty() && !others, unsigned),
+        ("--user", requests.user.is_some() && !others, unsigned),
+        ("--netrc", requests.netrc && !others, unsigned),
+        ("--cookies", requests.cookies.is_some() && !others, unsigned),
     ];
     if let Some((option, _, whose)) = idle.into_iter().find(|(_, idle, _)| *idle) {
         let why = format!("{option} is for servers that are spoken to by {whose}, and there is none; leave it out");
         return Err(Trouble::Usage(why));
     }
     if speech.name.is_some() && !any(has_use_for_name) {
-        let why = "--name has no place at these servers: with put and put-range it goes behind a URL that ends in /, and \
+        let why = "--name has no place at these servers: with put, put-range and s3 it goes behind a URL that ends in /, and \
                    ietf has none for it; write the name into the URL";
         return Err(Trouble::Usage(why.into()));
     }

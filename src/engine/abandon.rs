@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::url::MirrorUrl;
 use crate::engine::EngineError;
@@ -23,15 +24,26 @@ pub struct Abandoned {
     pub id: XferId,
     /// At which server.
     pub server: MirrorUrl,
-    /// Did it answer in time? What it does with what it was asked is its own affair.
-    pub answered: bool,
+    /// How it went.
+    pub how: Dropped,
+}
+
+/// How it went to have a server drop what it has. What it does with what it was asked is its own affair.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// It was asked.
+    Asked,
+    /// It did not answer in time.
+    Late,
+    /// It could not be asked from here, for want of keys perhaps. Its record stays.
+    NotAsked(LocalFault),
 }
 
 /// Cleans up what these transfers left at servers, ten seconds a server at most, all at once. What a living process runs
 /// is left alone. The records know nothing of their sessions afterwards.
 ///
 /// # Errors
-/// [`EngineError`] where the state cannot be read or written; servers that do not answer are no error.
+/// [`EngineError`] where the state cannot be read or written; servers that do not answer, or cannot be asked, are no error.
 pub fn abandon(state_file: &Path, ids: &[XferId]) -> Result<Vec<Abandoned>, EngineError> {
     let file = StateFile::at(state_file);
     let document = file.load()?.document;
@@ -49,7 +61,10 @@ pub fn abandon(state_file: &Path, ids: &[XferId]) -> Result<Vec<Abandoned>, Engi
             // Somebody may have taken it up meanwhile, or begun anew.
             let now = document.get(record.id).filter(|now| now.uploads == record.uploads);
             if let Some(mut now) = now.filter(|now| living.in_use(now).is_none()) {
-                now.uploads.clear();
+                now.uploads.retain(|session| {
+                    let of_this = |one: &&Abandoned| one.id == record.id && one.server == session.server;
+                    cleaned.iter().filter(of_this).any(|one| matches!(one.how, Dropped::NotAsked(_)))
+                });
                 document.put(&now);
             }
         }
@@ -65,16 +80,25 @@ fn clean_up(records: &[Record]) -> Result<Vec<Abandoned>, EngineError> {
     for record in records {
         let way = ways.of(&record.options.net)?;
         for session in &record.uploads {
-            let Ok(orders) = uploads::orders_to_clean_up(record, session.clone(), &way) else { continue };
             let (id, tell, word) = (record.id, tell.clone(), rand::RngExt::random::<u64>(&mut rng));
+            let orders = match uploads::orders_to_clean_up(record, session.clone(), &way) {
+                Ok(orders) => orders,
+                Err(fault) => {
+                    let _ = tell.send(Abandoned { id, server: session.server.clone(), how: Dropped::NotAsked(fault) });
+                    continue;
+                }
+            };
             let way = Arc::clone(&way);
             let task = lanes.spawn(move |clients| {
                 let hands = hands(&way, &clients, word);
                 async move {
                     let cleaned = upload::abandon(orders, hands).await;
-                    let answered = cleaned.how == Cleanup::Tried;
+                    let how = match cleaned.how {
+                        Cleanup::Tried => Dropped::Asked,
+                        Cleanup::OutOfTime => Dropped::Late,
+                    };
                     // Nobody listens only where this program ends.
-                    let _ = tell.send(Abandoned { id, server: cleaned.server, answered });
+                    let _ = tell.send(Abandoned { id, server: cleaned.server, how });
                 }
             });
             tasks.extend(task.ok());

@@ -36,10 +36,10 @@ mod uploads;
 mod watch;
 mod way;
 
-pub use abandon::{Abandoned, abandon};
+pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
-pub use keys::{account, manifest};
+pub use keys::{account, keys, manifest};
 pub use run::{EngineError, run};
 pub use serve::{Served, Service, serve};
 pub use stop::Stop;

@@ -197,8 +197,14 @@ impl Supervisor<'_> {
             return;
         }
         for session in std::mem::take(&mut record.uploads) {
-            let Ok(orders) = orders_to_clean_up(record, session, way) else { continue };
-            self.clean_up(record.id, orders, Arc::clone(way));
+            let server = session.server.clone();
+            match orders_to_clean_up(record, session, way) {
+                Ok(orders) => self.clean_up(record.id, orders, Arc::clone(way)),
+                Err(fault) => {
+                    let text = format!("{server} was not asked to drop what it has: {fault}; it may still lie there");
+                    (self.notices)(Notice::Remark { id: Some(record.id), text });
+                }
+            }
         }
     }
 

@@ -16,8 +16,9 @@ pub(crate) struct Upload {
     /// The file to send
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The server to send it to, and others that are as good; tus+https://... and its like say the protocol
-    #[arg(value_name = "URL", required = true)]
+    /// The server to send it to, and others that are as good; tus+https://... and its like say the protocol, s3://BUCKET/KEY is an
+    /// object
+    #[arg(value_name = "URL", required_unless_present = "s3_manifest")]
     pub(crate) servers: Vec<String>,
     /// How servers are spoken to.
     #[command(flatten)]
@@ -76,6 +77,19 @@ pub(crate) struct Special {
     /// ietf: which text is spoken [default: 8]
     #[arg(long, value_name = "DRAFT", value_enum)]
     pub(crate) interop: Option<Draft>,
+    /// s3: whose keys, region and endpoint are used, of ~/.aws/credentials and ~/.aws/config [default: those in the environment, else
+    /// $AWS_PROFILE, else "default"]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// s3: the region [default: $AWS_REGION, else the profile's, else us-east-1, which tells where else to ask]
+    #[arg(long, value_name = "REGION")]
+    pub(crate) region: Option<String>,
+    /// s3: where the store of s3://BUCKET/KEY is [default: $AWS_ENDPOINT_URL_S3, else $AWS_ENDPOINT_URL, else the profile's, else AWS]
+    #[arg(long, value_name = "URL")]
+    pub(crate) endpoint_url: Option<String>,
+    /// s3: a list of signed URLs that somebody made for this file; its object is the server, and no URL is needed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) s3_manifest: Option<PathBuf>,
 }
 
 /// Options that both directions have go by the names that other programs have for this one.

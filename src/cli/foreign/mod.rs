@@ -23,13 +23,15 @@ pub(crate) use crate::core::pers_xfer::sharing::Wanted;
 pub(crate) use crate::io::limits::{LEAST_DESCRIPTORS, descriptors, largest_file};
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
-pub(crate) use crate::engine::{Abandoned, Added, EngineError, Stop, Told};
+pub(crate) use crate::engine::{Abandoned, Added, Dropped, EngineError, Stop, Told};
 
 use std::path::Path;
 
+use crate::core::failure::LocalFault;
 pub(crate) use crate::core::name::{boinc_name, is_working_name};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Now;
+use crate::core::upload::s3::{Account, Credentials, Manifest};
 use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};
 use crate::io::clock::Clock;
 
@@ -70,6 +72,21 @@ pub(crate) fn control(state_file: &Path, ids: &[XferId], wanted: &Wanted) -> Res
 /// Asks servers to drop what they have of these uploads.
 pub(crate) fn abandon(state_file: &Path, ids: &[XferId]) -> Result<Vec<Abandoned>, EngineError> {
     engine::abandon(state_file, ids)
+}
+
+/// Who is known to object stores here.
+pub(crate) fn account(profile: Option<&str>) -> Result<Account, LocalFault> {
+    engine::account(profile)
+}
+
+/// The keys of an account.
+pub(crate) fn keys(account: Account) -> Result<Credentials, LocalFault> {
+    engine::keys(account)
+}
+
+/// A list of signed URLs.
+pub(crate) fn manifest(path: &Path) -> Result<Manifest, LocalFault> {
+    engine::manifest(path)
 }
 
 /// Both clocks, now.

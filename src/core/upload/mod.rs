@@ -32,7 +32,7 @@ pub use ietf::{Ietf, Interop};
 pub use machine::{Event, Next, Persist, Plan, Step, UpEnd, UpXfer};
 pub use options::{ReadBack, UploadOptions};
 pub use pace::Pace;
-pub use protocol::{Backward, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
+pub use protocol::{Backward, Carries, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
 pub use put::Put;
 pub use put_range::PutRange;
 pub use s3::{S3, SignedPut};

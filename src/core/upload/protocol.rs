@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::ask::{Answer, Interim};
 use super::found::{Call, Job, Turn};
+use super::session::UploadSession;
 use crate::core::digest::Expected;
 use crate::core::range::{ByteRange, Length};
 use crate::core::url::MirrorUrl;
@@ -106,6 +107,15 @@ pub enum Redirects {
     Told,
 }
 
+/// What of the user's goes along with requests: fields, cookies, logins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// All of it, where it may go.
+    Users,
+    /// Nothing: a signature says who asks, and what it does not cover can void it.
+    Nothing,
+}
+
 /// One kind of server. Pure: each call leaves one thing to do at a time, and `answered` takes what came of it.
 ///
 /// The machine sees to it that `probe` comes after every body whose answer was lost, so that an implementation never
@@ -120,6 +130,17 @@ pub trait UploadProtocol: fmt::Debug + Send {
     /// Who follows redirects.
     fn redirects(&self) -> Redirects {
         Redirects::Followed
+    }
+
+    /// What of the user's goes along.
+    fn carries(&self) -> Carries {
+        Carries::Users
+    }
+
+    /// Would the server tell again what the record has now and did not have when it was `kept` last? Then a record that is
+    /// lost with the process costs nothing, and need not be on disk before the next request.
+    fn tells_again(&self, _kept: &UploadSession, _now: &UploadSession) -> bool {
+        false
     }
 
     /// Makes the server ready, or takes up the session of the record. Ends with [`super::Found::Ready`].

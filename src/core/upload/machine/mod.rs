@@ -9,7 +9,7 @@ use attempt::Attempt;
 use super::ask::{Answer, Ask, Interim, Method};
 use super::failure::UpFailure;
 use super::found::{Call, Job, Proof};
-use super::protocol::{Protocol, Redirects, UploadProtocol};
+use super::protocol::{Carries, Protocol, Redirects, UploadProtocol};
 use super::session::UploadSession;
 use super::source::{Change, Source, Stamp};
 use crate::core::digest::{Algorithm, Expected};
@@ -376,13 +376,29 @@ impl UpXfer {
         let session = &self.job.session;
         let persist = match &self.kept {
             Some(kept) if kept == session => Persist::Not,
-            Some(kept) if only_offsets_differ(kept, session) && !matches!(next, Next::End(_)) => Persist::Soon,
+            Some(kept) if !matches!(next, Next::End(_)) && self.can_wait(kept) => Persist::Soon,
             _ => Persist::Now,
         };
         if persist != Persist::Not {
             self.kept = Some(session.clone());
         }
         Step { persist, next }
+    }
+
+    /// Is what the record has beyond this known without it?
+    fn can_wait(&self, kept: &UploadSession) -> bool {
+        let session = &self.job.session;
+        if !self.protocol.tells_again(kept, session) {
+            return only_offsets_differ(kept, session);
+        }
+        // Not compared by value: there may be ten thousand, and they are told again.
+        let rest = |one: &UploadSession| UploadSession { parts: Vec::new(), reached: Offset::ZERO, ..one.clone() };
+        only_offsets_differ(&rest(kept), &rest(session))
+    }
+
+    /// What of the user's goes along with requests.
+    pub fn carries(&self) -> Carries {
+        self.protocol.carries()
     }
 }
 

@@ -4,7 +4,7 @@ use super::parts::{self, md5_of};
 use super::refusal::{fault_of, is_encrypted, tag_of};
 use super::request::Op;
 use super::xml::Element;
-use super::{S3, Summing};
+use super::{Finding, S3, Summing};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::range::{ByteRange, Offset};
 use crate::core::upload::ask::Answer;
@@ -60,6 +60,9 @@ impl S3 {
             return self.again_or(job, Op::Part(number), failure);
         }
         self.spoilt = 0;
+        if self.sums.md5.is_none() || md5_of(&tag) != self.sums.md5 {
+            self.finding = Finding::ByRecord;
+        }
         let Some(cuts) = Self::cuts(job) else { return Turn::Found(Found::Lost) };
         parts::put(&mut job.session.parts, Part { number, size: cuts.range(number).length(), etag: tag });
         Turn::Found(Found::Confirmed(cuts.front(&job.session.parts)))

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::core::printable::printable;
+pub use profile::MAX_TEXT as MAX_PROFILES;
 use profile::{Profile, Profiles};
 
 /// A text that is sent and never shown.

@@ -8,7 +8,7 @@ use super::parts::{self, MAX_PARTS, bare, md5_of};
 use super::refusal::fault_of;
 use super::request::{Authority, Op};
 use super::xml::Element;
-use super::{S3, Summing};
+use super::{Finding, S3, Summing};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::upload::ask::Answer;
 use crate::core::upload::found::{Call, Found, Job, Turn};
@@ -36,25 +36,28 @@ enum Trust {
 }
 
 impl S3 {
+    /// Is there a way to ask for the list of parts?
+    pub(super) const fn has_list(&self) -> bool {
+        match &self.authority {
+            Authority::Signed(_) => true,
+            Authority::Manifest(manifest) => manifest.list.is_some(),
+        }
+    }
+
     /// Asks what the store holds. Where it cannot be asked, the record has to do: closing the upload will show.
     pub(super) fn list(&mut self, job: &mut Job) -> Turn {
         self.listing = Listing::default();
-        match &self.authority {
-            Authority::Manifest(manifest) if manifest.list.is_none() => Self::by_record(job),
-            _ => self.issue(job, Op::List(0)),
-        }
+        if self.has_list() { self.issue(job, Op::List(0)) } else { Self::by_record(job) }
     }
 
     /// The same after the store has refused the list of parts: nothing that it confirmed is taken for granted.
     pub(super) fn list_again(&mut self, job: &mut Job) -> Turn {
         self.listing = Listing { trust: Trust::Bytes, ..Listing::default() };
-        match &self.authority {
-            Authority::Manifest(manifest) if manifest.list.is_none() => {
-                job.session.parts.clear();
-                Self::by_record(job)
-            }
-            _ => self.issue(job, Op::List(0)),
+        if self.has_list() {
+            return self.issue(job, Op::List(0));
         }
+        job.session.parts.clear();
+        Self::by_record(job)
     }
 
     fn by_record(job: &Job) -> Turn {
@@ -77,7 +80,10 @@ impl S3 {
         match (page.next, &self.authority) {
             (None, _) => self.reconcile(job, None),
             // A signed URL gives the first page only.
-            (Some(next), Authority::Manifest(_)) => self.reconcile(job, Some(next)),
+            (Some(next), Authority::Manifest(_)) => {
+                self.finding = Finding::ByRecord;
+                self.reconcile(job, Some(next))
+            }
             (Some(next), _) if next > marker && !full => self.issue(job, Op::List(next)),
             _ => foreign(answer, "its list of parts does not end"),
         }
@@ -92,6 +98,7 @@ impl S3 {
         }
         let unasked = self.listing.trust == Trust::Record && self.listing.found.is_empty();
         if unasked && (word == "AccessDenied" || matches!(answer.status, 405 | 501)) {
+            self.finding = Finding::ByRecord;
             return Self::by_record(job);
         }
         self.refused(job, call, answer)
@@ -102,6 +109,9 @@ impl S3 {
         let Some(cuts) = Self::cuts(job) else { return Turn::Found(Found::Lost) };
         let held = std::mem::take(&mut job.session.parts);
         let beyond = |part: &Part| cut_off.is_some_and(|last| part.number > last);
+        if self.listing.found.iter().any(|part| md5_of(&part.etag).is_none()) {
+            self.finding = Finding::ByRecord;
+        }
         let mut kept: Vec<Part> = held.iter().filter(|part| beyond(part)).cloned().collect();
         for part in std::mem::take(&mut self.listing.found) {
             if !cuts.fits(&part) {

@@ -15,8 +15,8 @@ use crate::core::time::{Delay, Epoch};
 use crate::core::upload::session::Handle;
 use crate::core::url::MirrorUrl;
 
-/// Ten thousand URLs fit in, each with a token.
-const MAX_TEXT: usize = 32 << 20;
+/// The longest manifest: ten thousand URLs fit in, each with a token.
+pub const MAX_TEXT: usize = 32 << 20;
 
 /// A longer URL is none.
 const MAX_URL: usize = 8 << 10;

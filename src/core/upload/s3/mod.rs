@@ -19,8 +19,8 @@ mod sign;
 mod signed;
 mod xml;
 
-pub use credentials::{Account, BadCredentials, Credentials, Given, Secret, VARIABLES, files};
-pub use manifest::{BadManifest, Manifest, is_signed};
+pub use credentials::{Account, BadCredentials, Credentials, Given, MAX_PROFILES, Secret, VARIABLES, files};
+pub use manifest::{BadManifest, MAX_TEXT as MAX_MANIFEST, Manifest, is_signed};
 pub use parts::{LEAST_PART, USUAL_PART};
 pub use place::{BadPlace, Place, PlaceSettings, Style};
 pub use presigned::SignedPut;
@@ -36,8 +36,8 @@ use signed::Signed;
 use super::ask::Answer;
 use super::failure::{FoundAtServer, UpFailure};
 use super::found::{Call, Found, Job, Turn};
-use super::protocol::{Backward, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
-use super::session::Phase;
+use super::protocol::{Backward, Carries, EmptyFile, Foreign, Protocol, Redirects, UploadProtocol, Ways};
+use super::session::{Phase, UploadSession};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::range::{ByteRange, Length, Offset};
 use parts::Cuts;
@@ -62,6 +62,8 @@ pub struct S3 {
     spoilt: u32,
     /// The store refused the list of parts that it had confirmed.
     refused_list: bool,
+    /// Can a part that the record lost be found at the store?
+    finding: Finding,
     /// An upload of ours at the store that is not gone on with.
     leftover: Option<String>,
     /// The tag that the store gave the whole.
@@ -78,6 +80,16 @@ enum Summing {
     Listed,
     /// An object that stands there, and may be the file.
     Standing,
+}
+
+/// Whether a part is found again by the list of the store and the MD5 of its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Finding {
+    /// All tags so far were MD5s of what was sent, and nobody has refused a list.
+    #[default]
+    ByList,
+    /// There is no list for us, or its tags say nothing: the record alone knows.
+    ByRecord,
 }
 
 /// Digests of one range.
@@ -115,6 +127,7 @@ impl S3 {
             listing: Listing::default(),
             spoilt: 0,
             refused_list: false,
+            finding: Finding::ByList,
             leftover: None,
             whole_tag: None,
         }
@@ -230,6 +243,16 @@ impl UploadProtocol for S3 {
             Authority::Signed(_) => Redirects::Told,
             Authority::Manifest(_) => Redirects::Followed,
         }
+    }
+
+    fn carries(&self) -> Carries {
+        Carries::Nothing
+    }
+
+    /// From the second part on: of the first, the record is stored, for it shows that something was sent.
+    fn tells_again(&self, kept: &UploadSession, now: &UploadSession) -> bool {
+        let grown = !kept.parts.is_empty() && now.parts.len() >= kept.parts.len();
+        grown && self.finding == Finding::ByList && self.has_list()
     }
 
     fn prepare(&mut self, job: &mut Job) -> Turn {

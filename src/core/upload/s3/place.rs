@@ -83,6 +83,9 @@ impl Place {
     }
 
     fn of_parts(bucket: &str, key: &str, settings: &PlaceSettings<'_>) -> Result<Self, BadPlace> {
+        if bucket.contains('@') {
+            return Err(BadPlace::UserInfo);
+        }
         let key = full_key(key, settings.name);
         let region = settings.region.map(str::to_owned);
         match settings.endpoint {
@@ -194,10 +197,14 @@ impl Place {
     }
 }
 
+/// Is it a host of AWS, where each region has its own?
+pub(super) fn is_aws(url: &MirrorUrl) -> bool {
+    AwsHost::read(url.host()).is_some()
+}
+
 /// Do both belong to AWS, so that requests signed for the one may be signed for the other?
 pub(super) fn both_aws(a: &MirrorUrl, b: &MirrorUrl) -> bool {
-    let known = |url: &MirrorUrl| AwsHost::read(url.host());
-    known(a).is_some() && known(b).is_some()
+    is_aws(a) && is_aws(b)
 }
 
 /// Region, bucket and the rest of a host that names the bucket. Of the region the host's word counts.
@@ -251,7 +258,7 @@ fn is_bucket(name: &str) -> bool {
 }
 
 /// A region goes into hosts and signatures, and it may be a server's word.
-fn checked_region(region: &str) -> Result<&str, BadPlace> {
+pub(super) fn checked_region(region: &str) -> Result<&str, BadPlace> {
     let plain = region.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
     let fits = (1..=64).contains(&region.len()) && plain;
     if fits { Ok(region) } else { Err(BadPlace::Region(printable(region).into_owned())) }

@@ -9,7 +9,7 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::upload::ask::{Answer, Ask, Body, Method};
 use crate::core::upload::failure::{FoundAtServer, UpFailure};
 use crate::core::upload::found::{Call, Found, Job, Proof, Turn};
-use crate::core::upload::protocol::{Backward, EmptyFile, Foreign, Protocol, UploadProtocol, Ways};
+use crate::core::upload::protocol::{Backward, Carries, EmptyFile, Foreign, Protocol, UploadProtocol, Ways};
 
 /// One PUT to a signed URL, which is the server's URL.
 #[derive(Debug, Default)]
@@ -70,6 +70,10 @@ impl UploadProtocol for SignedPut {
             foreign: Foreign::Welcome,
             backward: Backward::Follow,
         }
+    }
+
+    fn carries(&self) -> Carries {
+        Carries::Nothing
     }
 
     fn prepare(&mut self, job: &mut Job) -> Turn {

@@ -1,7 +1,7 @@
 //! Keys, and what a session learns about signing with them: the server's clock, and where the bucket is.
 
 use super::credentials::Credentials;
-use super::place::{Place, PlaceSettings, both_aws};
+use super::place::{Place, PlaceSettings, both_aws, checked_region, is_aws};
 use super::sign::Signing;
 use crate::core::failure::{Failure, RedirectFault};
 use crate::core::time::{Delay, Epoch};
@@ -61,10 +61,18 @@ impl Signed {
         if self.moved.is_some() || region == self.region {
             return false;
         }
-        let settings = PlaceSettings { name: &job.name, ..PlaceSettings::default() };
-        let there = Place::of_url(job.server(), &settings).and_then(|place| place.in_region(region));
+        // Elsewhere a region has no host of its own, and where the bucket stands in a URL is not known here.
+        let there = match is_aws(job.server()) {
+            true => {
+                let settings = PlaceSettings { name: &job.name, ..PlaceSettings::default() };
+                Place::of_url(job.server(), &settings)
+                    .and_then(|place| place.in_region(region))
+                    .map(|p| p.url().clone())
+            }
+            false => checked_region(region).map(|_| job.server().clone()),
+        };
         let Ok(there) = there else { return false };
-        (self.region, self.moved) = (region.to_owned(), Some(there.url().clone()));
+        (self.region, self.moved) = (region.to_owned(), Some(there));
         true
     }
 

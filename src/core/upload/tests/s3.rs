@@ -135,6 +135,29 @@ fn a_part_whose_answer_was_lost_is_known_by_its_bytes() {
 }
 
 #[test]
+fn what_the_store_tells_again_is_not_awaited_on_disk() {
+    let awaited = |parts: u64, tags| {
+        let mut sim = s3(parts * 5 * MIB, S3Server { tags, ..S3Server::new() });
+        assert!(matches!(sim.session(), Came::End(UpEnd::Stored { .. })));
+        sim.awaited
+    };
+    assert_eq!(awaited(6, Tags::Md5), awaited(3, Tags::Md5), "the first part, and no later one");
+    for tags in [Tags::Opaque, Tags::Kms] {
+        assert!(awaited(6, tags) >= awaited(3, tags) + 3, "{tags:?}: the record alone knows these parts");
+    }
+    let mut sim = begun(3);
+    sim.disk.as_mut().expect("a record").parts.truncate(1);
+    assert_eq!(sim.session(), PROVEN);
+    assert_eq!(numbers(&sim), [4], "parts that the record lost are found by their bytes");
+    // Who was refused the list once has only the record.
+    let mut sim = begun(1);
+    sim.awaited = 0;
+    sim.server.instead = [(Is::List, Instead::Error(403, "AccessDenied"))].into();
+    assert_eq!(sim.session(), PROVEN);
+    assert!(sim.awaited >= 3, "{}", sim.awaited);
+}
+
+#[test]
 fn tags_of_every_kind() {
     for (tags, proof) in [(Tags::Md5, PROVEN), (Tags::Unlisted, PROVEN), (Tags::Opaque, BY_SIZE), (Tags::Kms, BY_SIZE)]
     {
@@ -259,6 +282,10 @@ fn another_region_is_learned() {
         assert_eq!(sim.session(), PROVEN);
         is_whole(&sim);
     }
+    // The key is not taken for a folder where the bucket stands in the host.
+    let mut sim = s3_at("https://bucket.store.example/k", SIZE, S3Server { region: "garage", ..S3Server::new() });
+    assert_eq!(sim.session(), PROVEN);
+    assert_eq!(sim.server.paths, ["/k".to_owned()].into());
     let moving = "<Error><Code>AuthorizationHeaderMalformed</Code><Region>a-1</Region></Error>";
     let mut sim = s3(SIZE, S3Server { region: "b-1", ..S3Server::new() });
     sim.server.instead = [(Is::Create, Instead::Say(answer(400, &[], moving.as_bytes())))].into();

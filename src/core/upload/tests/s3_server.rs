@@ -1,7 +1,7 @@
 //! An S3 store in memory that checks signatures and digests, keeps nothing of a body that broke off, and misbehaves as
 //! told.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -88,6 +88,8 @@ pub(super) struct S3Server {
     /// What was in the field x-amz-date, and what was said of bodies.
     pub(super) dates: Vec<String>,
     pub(super) payloads: Vec<String>,
+    /// The paths that were asked for.
+    pub(super) paths: BTreeSet<String>,
 }
 
 fn error(status: u16, code: &str) -> Answer {
@@ -118,6 +120,7 @@ impl S3Server {
             seen: Vec::new(),
             dates: Vec::new(),
             payloads: Vec::new(),
+            paths: BTreeSet::new(),
         }
     }
 
@@ -353,6 +356,7 @@ fn query(request: &Request, name: &str) -> Option<String> {
 impl Server for S3Server {
     fn serve(&mut self, request: &Request) -> Option<Answer> {
         let upload = query(request, "uploadId").is_some();
+        self.paths.insert(path(&request.ask.url).to_owned());
         let is = match request.ask.method {
             Method::Head => Is::Head,
             Method::Post if upload => Is::Complete,

@@ -76,6 +76,8 @@ pub(super) struct Sim<S> {
     /// The source is edited when a request with this many before it has gone.
     pub(super) edit_at: Option<usize>,
     pub(super) rested: Delay,
+    /// So often the record had to be on disk before the next move.
+    pub(super) awaited: usize,
 }
 
 /// Bytes that do not repeat, made fast also where nothing is optimised.
@@ -151,6 +153,7 @@ impl<S: Server> Sim<S> {
             restarted: None,
             edit_at: None,
             rested: Delay::ZERO,
+            awaited: 0,
         }
     }
 
@@ -225,6 +228,7 @@ impl<S: Server> Sim<S> {
     }
 
     fn persist(&mut self, xfer: &UpXfer, step: &Step) {
+        self.awaited += usize::from(step.persist == Persist::Now);
         match step.persist {
             Persist::Now => self.disk = Some(xfer.session().clone()),
             // It may come too late.

@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::core::file_xfer::{Ask as Question, Carry, Freshness, Timeouts};
 use crate::core::time::{Delay, Epoch};
-use crate::core::upload::{Ask, BODY_PATIENCE, Body};
+use crate::core::upload::{Ask, BODY_PATIENCE, Body, Carries};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::transport::{Credentials, Hop, OutBody, Outgoing, WantDigest};
 
@@ -19,6 +19,8 @@ pub(super) struct Whose<'a> {
     pub(super) first_origin: &'a Origin,
     /// What the user adds.
     pub(super) credentials: &'a Credentials,
+    /// Does the protocol let that go along?
+    pub(super) carries: Carries,
 }
 
 /// The request as it goes out. What the protocol says stands before what the user adds.
@@ -30,7 +32,12 @@ pub(super) fn outgoing(
     stall: Timeouts,
     now: Epoch,
 ) -> Option<Outgoing> {
-    let carry = if ask.url.origin() == whose.typed.origin() { Carry::Everything } else { Carry::Nothing };
+    let carry = match whose.carries {
+        // Wherever it leads, and whatever origins the user trusts.
+        Carries::Nothing => Carry::Never,
+        Carries::Users if ask.url.origin() == whose.typed.origin() => Carry::Everything,
+        Carries::Users => Carry::Nothing,
+    };
     let question = Question {
         url: ask.url.clone(),
         carry,

@@ -192,8 +192,12 @@ impl Session {
     fn ask(&mut self, ask: Ask) {
         let range = ask.body.range();
         let before = ask.body.length().saturating_sub(range.map(|r| r.length()).unwrap_or_default());
-        let whose =
-            Whose { typed: &self.server, first_origin: &self.first_origin, credentials: &self.hands.credentials };
+        let whose = Whose {
+            typed: &self.server,
+            first_origin: &self.first_origin,
+            credentials: &self.hands.credentials,
+            carries: self.machine.carries(),
+        };
         trace::upload(&ask, &self.server);
         let file = self.source.as_ref().map(|source| &source.file);
         let outgoing = outgoing(ask, &whose, file, self.timeouts, self.now());

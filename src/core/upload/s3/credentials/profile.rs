@@ -9,7 +9,7 @@ use super::BadCredentials;
 use crate::core::upload::s3::Style;
 
 /// No such file is longer.
-const MAX_TEXT: usize = 1 << 20;
+pub const MAX_TEXT: usize = 1 << 20;
 
 /// Ways to keys that are not known here.
 const OTHER_WAYS: [&str; 6] =
