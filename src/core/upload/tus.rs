@@ -11,7 +11,7 @@ use super::session::Handle;
 use super::wire::{number, offset, session_url, wrong_size};
 use super::{ABANDON_PATIENCE, LEAST_GROWTH};
 use crate::core::digest::{Algorithm, Expected};
-use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::range::{ByteRange, ContentRange, Length, Offset};
 use crate::core::validator::read_http_date;
 
 const VERSION: &str = "1.0.0";
@@ -58,6 +58,8 @@ enum At {
     Create,
     /// A look at a session whose time has come, before a body.
     Late,
+    /// A look at what was stored, where it can be read.
+    Stored,
     Session,
 }
 
@@ -138,7 +140,11 @@ impl Tus {
             return Turn::Found(Found::Lost);
         }
         match offset(answer, "upload-offset") {
-            Some(at) => Turn::Found(Found::Confirmed(at)),
+            Some(at) => {
+                // It may have kept more of a body that broke off than it knows: some append wherever they stand.
+                job.session.target.cut_within |= at < job.session.reached;
+                Turn::Found(Found::Confirmed(at))
+            }
             None => foreign(answer, "it names no Upload-Offset (does a proxy take fields away?)"),
         }
     }
@@ -180,8 +186,35 @@ impl Tus {
         Turn::Found(offset(answer, "upload-offset").map_or(Found::Uncertain, Found::Confirmed))
     }
 
-    fn finished(job: &mut Job, answer: &Answer) -> Turn {
+    /// The size of what is stored, where the server lets it be read: its offset is only what it has counted.
+    fn look(&mut self, job: &Job) -> Turn {
+        match self.on_session(job, Method::Get) {
+            Some(ask) => self.ask(At::Stored, ask.with("range", "bytes=0-0").with("cache-control", "no-cache")),
+            None => Turn::Found(Found::Complete(Proof::Size)),
+        }
+    }
+
+    /// Who does not let us look is believed.
+    fn looked(job: &Job, answer: &Answer) -> Turn {
+        let total = match answer.status {
+            200 => number(answer, "content-length").map(Length),
+            206 => match ContentRange::from_headers(&answer.fields) {
+                Ok(Some(ContentRange::Satisfied { total, .. })) => total,
+                _ => None,
+            },
+            _ => None,
+        };
+        match total {
+            Some(total) if total != job.size() => Turn::failed(wrong_size(job, Some(total))),
+            _ => Turn::Found(Found::Complete(Proof::Size)),
+        }
+    }
+
+    fn finished(&mut self, job: &mut Job, answer: &Answer) -> Turn {
         match Self::headed(job, answer) {
+            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() && job.session.target.cut_within => {
+                self.look(job)
+            }
             Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
             // Some servers forget an upload, or close it to us, at the very moment when it is whole.
             Turn::Found(Found::Status(said)) if matches!(said.code, 403 | 404 | 410) && seen_whole(job) => {
@@ -250,7 +283,8 @@ impl UploadProtocol for Tus {
             (At::Late, Call::Send(range)) => self.late(job, range, answer),
             (At::Late, _) => Self::headed(job, answer),
             (At::Session, Call::Probe) => Self::headed(job, answer),
-            (At::Session, Call::Finish) => Self::finished(job, answer),
+            (At::Stored, _) => Self::looked(job, answer),
+            (At::Session, Call::Finish) => self.finished(job, answer),
             (At::Session, Call::Abandon) => Turn::Found(Found::Lost),
             (At::Session, _) => Self::patched(job, answer),
         }

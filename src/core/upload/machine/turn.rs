@@ -119,7 +119,12 @@ impl UpXfer {
     }
 
     fn failed(&mut self, failure: UpFailure) -> Step {
-        let wrong = matches!(failure, UpFailure::WrongDigest { .. });
+        let wrong = match failure {
+            UpFailure::WrongDigest { .. } => true,
+            // A server with sessions is given a new one.
+            UpFailure::WrongSize { .. } => self.call == Call::Finish && self.job.session.handle.is_some(),
+            _ => false,
+        };
         if !wrong || self.job.session.resent {
             return self.fail(failure);
         }

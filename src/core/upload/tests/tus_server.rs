@@ -34,6 +34,8 @@ pub(super) struct TusServer {
     /// A byte of the next body is changed on the way.
     pub(super) spoil: u32,
     pub(super) metadata: String,
+    /// What it tells of the size of what it stored to who wants to read it; none where nobody may.
+    pub(super) readable: VecDeque<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +62,7 @@ impl TusServer {
             silent: false,
             spoil: 0,
             metadata: String::new(),
+            readable: VecDeque::new(),
         }
     }
 
@@ -160,6 +163,10 @@ impl Server for TusServer {
         }
         Some(match request.ask.method {
             Method::Head => self.head(index),
+            Method::Get => match self.readable.pop_front() {
+                Some(total) => answer(206, &[("content-range", format!("bytes 0-0/{total}").as_str())], b"x"),
+                None => answer(404, &[], b""),
+            },
             Method::Delete => {
                 self.uploads[index].gone = Some(404);
                 answer(204, &[], b"")
