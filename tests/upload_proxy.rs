@@ -136,7 +136,8 @@ fn it_waits_paces_stalls_and_answers_itself() {
     for mischief in [Mischief::Delays(ms(300)), Mischief::Paces { bytes: 10, rest: ms(30) }] {
         proxy.next(mischief);
         let from = std::time::Instant::now();
-        put(&url, &[1; 100]);
+        // Between eleven pieces are ten rests.
+        put(&url, &[1; 110]);
         assert!(from.elapsed() >= ms(300), "{mischief:?}");
     }
     proxy.next(Mischief::Stalls { after: 50 });
