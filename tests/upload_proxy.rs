@@ -152,7 +152,7 @@ fn it_waits_paces_stalls_and_answers_itself() {
     proxy.door.revive();
     proxy.now(Mischief::Answers { status: 500, retry_after: None });
     assert_eq!(Raw::new("GET", &url).send().status(), Some(500), "from now on, also what has no body");
-    assert_eq!(server.stored("f").as_deref(), Some(&[1; 100][..]));
+    assert_eq!(server.stored("f").as_deref(), Some(&[1; 110][..]));
 }
 
 #[test]
