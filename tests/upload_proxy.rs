@@ -136,7 +136,8 @@ fn it_waits_paces_stalls_and_answers_itself() {
     for mischief in [Mischief::Delays(ms(300)), Mischief::Paces { bytes: 10, rest: ms(30) }] {
         proxy.next(mischief);
         let from = std::time::Instant::now();
-        put(&url, &[1; 100]);
+        // Between eleven pieces are ten rests.
+        put(&url, &[1; 110]);
         assert!(from.elapsed() >= ms(300), "{mischief:?}");
     }
     proxy.next(Mischief::Stalls { after: 50 });
@@ -151,7 +152,7 @@ fn it_waits_paces_stalls_and_answers_itself() {
     proxy.door.revive();
     proxy.now(Mischief::Answers { status: 500, retry_after: None });
     assert_eq!(Raw::new("GET", &url).send().status(), Some(500), "from now on, also what has no body");
-    assert_eq!(server.stored("f").as_deref(), Some(&[1; 100][..]));
+    assert_eq!(server.stored("f").as_deref(), Some(&[1; 110][..]));
 }
 
 #[test]
