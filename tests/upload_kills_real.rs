@@ -74,6 +74,8 @@ fn tus(server: Tus) {
     let received = survives(&data, &["--protocol", "tus"], &proxy.url(&server.url()), &proxy);
     let story = story(&proxy.door.log());
     assert!(server.stored() == [&data[..]], "{story}");
+    let cut = proxy.door.by("PATCH").iter().filter(|e| !e.whole).count();
+    assert!(cut > 2, "clients were killed in the middle of bodies: {story}");
     let ratio = received as f64 / data.len() as f64;
     support::say(&format!("upload_kills_real: {} sent {ratio:.3} times", server.daemon.url("")));
     assert!(ratio <= 1.1, "{ratio}\n{story}");
