@@ -385,3 +385,22 @@ fn alternates_take_what_the_first_does_not() {
     ran.exits(3).says(&["405"]).says(&["413"]);
     eventually("both were asked", || full.by("PUT").len() == 1 || !full.log().is_empty());
 }
+
+#[test]
+fn what_another_process_began_is_not_left_behind_when_it_is_no_use() {
+    let data = noise(16, LARGE);
+    let server = Dav::Apache.start();
+    let proxy = Proxy::before(server.daemon.port());
+    proxy.now(SLOW);
+    let w = with_file(&data);
+    let url = proxy.url(&server.url(""));
+    sends(&w, &["--protocol", "put-range"], &[&url]).start().kill_when(|| proxy.door.received() > 1_000_000);
+    proxy.door.kill();
+    let part = server.names().into_iter().find(|name| name.contains(".part-")).expect("half a file");
+    // More than was ever sent: somebody else's.
+    server.place(&part, &noise(17, LARGE + 1));
+    proxy.now(Mischief::None);
+    proxy.door.revive();
+    sends(&w, &["--protocol", "put-range"], &[&url]).run().exits(0);
+    holds_only(&server, &data, &story(&proxy.door.log()));
+}

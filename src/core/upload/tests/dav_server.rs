@@ -46,6 +46,8 @@ pub(super) struct Dav {
     /// Every stored byte at this place is changed.
     pub(super) spoil: Option<usize>,
     pub(super) etags: bool,
+    /// HEAD of an empty file tells no length, as of Apache.
+    pub(super) hides_empty: bool,
     /// Answers well, and keeps nothing.
     pub(super) forgets: bool,
     pub(super) counter: u64,
@@ -65,6 +67,7 @@ impl Dav {
             only: None,
             spoil: None,
             etags: true,
+            hides_empty: false,
             forgets: false,
             counter: 0,
         }
@@ -130,6 +133,7 @@ impl Server for Dav {
                 (None, Some((version, bytes))) => {
                     let (length, tag) = (bytes.len().to_string(), format!("\"{version}\""));
                     let mut fields = vec![("content-length", length.as_str())];
+                    fields.retain(|_| !bytes.is_empty() || !self.hides_empty);
                     if self.etags {
                         fields.push(("etag", &tag));
                     }

@@ -193,6 +193,22 @@ fn cleaning_up_takes_any_end_for_good() {
     }
 }
 
+/// The server still reads a body that was cut a moment ago.
+#[test]
+fn what_is_still_held_is_cleaned_up_again_and_not_for_ever() {
+    let sim = begun();
+    let mut xfer = sim.xfer();
+    let mut next = xfer.abandon(sim.now).next;
+    for _ in 0..8 {
+        assert!(matches!(next, Next::Ask(_)), "{next:?}");
+        let held = xfer.handle(Event::Answer(Box::new(answer(423, &[], b""))), sim.now).next;
+        assert_eq!(held, Next::Rest(Delay::from_secs(1)));
+        next = xfer.handle(Event::Rested, sim.now).next;
+    }
+    let end = xfer.handle(Event::Answer(Box::new(answer(423, &[], b""))), sim.now).next;
+    assert_eq!(end, Next::End(UpEnd::Abandoned));
+}
+
 /// A redirector before the real server.
 struct Moved(Dav, u16, &'static str);
 

@@ -203,3 +203,36 @@ fn ranges_are_tried_on_a_name_of_no_worth() {
         stands_alone(&sim);
     }
 }
+
+/// Apache tells no length of an empty file, which is what stands there before the first piece.
+#[test]
+fn a_piece_that_was_too_large_or_cut_at_once_is_no_broken_range() {
+    let server = Dav { hides_empty: true, limit: Some(MIB / 3), ..Dav::new(Ranges::Appended, Half::Nothing) };
+    let ranged =
+        |server| Sim::new(server, "http://up.example/d/f.bin", bytes(MIB, 5), || Box::new(PutRange::default()));
+    let mut sim = ranged(server.clone());
+    assert_eq!(sim.session(), STORED);
+    stands_alone(&sim);
+    let mut sim = ranged(Dav { limit: None, ..server });
+    sim.cuts = vec![0, 0].into();
+    assert!(matches!(sim.run(5), UpEnd::Stored { .. }));
+    let target = &sim.disk.as_ref().map(|kept| kept.target.clone());
+    assert!(target.as_ref().is_none_or(|target| target.ranges == RangesHere::Proven), "{target:?}");
+    stands_alone(&sim);
+}
+
+/// In a later process another word would make another name.
+#[test]
+fn what_is_begun_anew_keeps_its_temporary_name() {
+    let mut sim = put(dav());
+    sim.cuts = vec![MIB / 2].into();
+    failed(&mut sim);
+    let kept = sim.disk.clone().expect("a record");
+    let mut anew = kept.clone();
+    anew.restart(kept.source.clone(), sim.now);
+    assert!(anew.target.temporary.is_some() && anew.target.temporary == kept.target.temporary);
+    let mut direct = kept;
+    direct.target.direct = true;
+    direct.restart(direct.source.clone(), sim.now);
+    assert_eq!(direct.target.temporary, None);
+}
