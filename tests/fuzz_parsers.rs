@@ -58,6 +58,9 @@ targets!(
     pin,
     proxy,
     printable,
+    upload_answers,
+    profiles,
+    manifest,
 );
 
 #[test]

@@ -4,6 +4,7 @@ mod documents;
 mod fields;
 mod lists;
 mod names;
+mod uploads;
 mod words;
 
 use std::fmt::Display;
@@ -38,6 +39,9 @@ pub(crate) const ALL: &[Target] = &[
     words::PIN,
     words::PROXY,
     words::PRINTABLE,
+    uploads::ANSWERS,
+    uploads::PROFILES,
+    uploads::MANIFEST,
 ];
 
 /// The target of that name.
