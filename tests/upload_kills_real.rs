@@ -187,3 +187,20 @@ fn a_tus_server_that_is_killed_at_random_holds_the_file_in_the_end() {
     assert!(ran.succeeded() && server.stored().contains(&data), "{ran}\n{}", story(&proxy.door.log()));
     assert_eq!(proxy.door.by("POST").len(), 1, "{}", story(&proxy.door.log()));
 }
+
+/// tuspyserver counts at the end of a request and appends wherever it stands: killed within one, its offset looks right in the
+/// end, what it stored is longer than the file, and nobody may read it. Its count is not taken for evidence then.
+#[test]
+fn the_count_of_a_tus_server_that_was_killed_is_no_evidence() {
+    let data = noise(76, 3 << 20);
+    let mut server = Tus::python(1 << 30);
+    let proxy = Proxy::before(server.daemon.port());
+    proxy.now(pace());
+    let w = with_file(&data);
+    let run = sends(&w, &["--protocol", "tus"], &[&proxy.url(&server.url())]).give_up("5m").start();
+    eventually("half of it is on its way", || proxy.door.received() > data.len() as u64 / 2);
+    server.daemon.kill();
+    server.daemon.revive();
+    let ran = run.end();
+    ran.exits(0).says(&["evidence: none"]);
+}

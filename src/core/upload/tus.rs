@@ -190,11 +190,11 @@ impl Tus {
     fn look(&mut self, job: &Job) -> Turn {
         match self.on_session(job, Method::Get) {
             Some(ask) => self.ask(At::Stored, ask.with("range", "bytes=0-0").with("cache-control", "no-cache")),
-            None => Turn::Found(Found::Complete(Proof::Size)),
+            None => Turn::Found(Found::Complete(Proof::Status)),
         }
     }
 
-    /// Who does not let us look is believed.
+    /// Where nobody lets us look, nothing says so but the server's count, which a body that broke off may have left behind.
     fn looked(job: &Job, answer: &Answer) -> Turn {
         let total = match answer.status {
             200 => number(answer, "content-length").map(Length),
@@ -206,7 +206,8 @@ impl Tus {
         };
         match total {
             Some(total) if total != job.size() => Turn::failed(wrong_size(job, Some(total))),
-            _ => Turn::Found(Found::Complete(Proof::Size)),
+            Some(_) => Turn::Found(Found::Complete(Proof::Size)),
+            None => Turn::Found(Found::Complete(Proof::Status)),
         }
     }
 

@@ -25,6 +25,7 @@ const FAR: usize = 2_000;
 /// An answer: its status, its fields, an empty line, its body. A server gives it to everything.
 pub(super) const ANSWERS: Target = Target {
     name: "upload_answers",
+    grows_from: 4 << 10,
     run: answers,
     words: &[
         "200\n",
@@ -85,7 +86,8 @@ fn answers(data: &[u8]) -> u32 {
     }
     // Taken up in the middle, so that the list is asked for first.
     let stamp = Stamp { size: SIZE, mtime_ns: 1 };
-    let mut saved = UploadSession::new(Protocol::S3, server, Source { stamp, digest: None }, Epoch::default());
+    let mut saved =
+        UploadSession::new(Protocol::S3, server, Source { stamp, mark: None, digest: None }, Epoch::default());
     saved.handle = Some(Handle::Id("i".to_owned()));
     saved.part_size = Some(PART);
     saved.parts = vec![Part { number: 1, size: PART, etag: "\"07070707070707070707070707070707\"".to_owned() }];
@@ -118,7 +120,7 @@ fn session(protocol: Box<dyn UploadProtocol>, saved: Option<UploadSession>, answ
         protocol,
         server: url("https://store.example/bucket/k"),
         saved,
-        source: Source { stamp: Stamp { size: SIZE, mtime_ns: 1 }, digest: None },
+        source: Source { stamp: Stamp { size: SIZE, mtime_ns: 1 }, mark: None, digest: None },
         name: "f.bin".to_owned(),
         media_type: "application/octet-stream".to_owned(),
         token: "t".to_owned(),
@@ -180,6 +182,7 @@ fn answer(data: &[u8]) -> Answer {
 /// The files of profiles, both the same.
 pub(super) const PROFILES: Target = Target {
     name: "profiles",
+    grows_from: 4 << 10,
     run: profiles,
     words: &[
         "[default]\n",
@@ -253,6 +256,7 @@ fn places(account: &Account) -> usize {
 /// Lists of signed URLs.
 pub(super) const MANIFEST: Target = Target {
     name: "manifest",
+    grows_from: 4 << 10,
     run: manifest,
     words: &[
         "{\"persxfer_upload\": 1, \"part_size\": 8, \"parts\": [\"http://h/b/k?partNumber=1&uploadId=i\"], \"complete\": \"http://h/b/k?uploadId=i\"}",

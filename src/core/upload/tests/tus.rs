@@ -170,9 +170,9 @@ fn after_a_body_that_broke_off_the_size_of_what_is_stored_is_looked_at_where_tha
     };
     let gets = |sim: &Sim<TusServer>| methods(sim).iter().filter(|m| **m == Method::Get).count();
     // Nobody may read it, or it has the right size.
-    for readable in [&[][..], &[2 * MIB][..]] {
+    for (readable, confirmed) in [(&[][..], Proof::Status), (&[2 * MIB][..], Proof::Size)] {
         let mut sim = cut(readable);
-        assert_eq!(sim.session(), STORED);
+        assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed }));
         assert_eq!(gets(&sim), 1);
         assert_eq!(sim.server.uploads.len(), 1);
     }
