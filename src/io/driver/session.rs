@@ -144,7 +144,9 @@ impl Session {
 
     /// What is read in one piece must not meet segments that are held: where links cannot go round them, they go.
     fn give_up_segments(&mut self, plan: Receive) -> Result<(), LocalFault> {
-        let appends = plan.place == Place::Part && plan.at >= plan.compare_until;
+        // An answer may end where the comparison does: it brings nothing, and what follows is asked for next.
+        let brings = plan.end.is_none_or(|end| plan.at < end);
+        let appends = plan.place == Place::Part && plan.at >= plan.compare_until && brings;
         match &mut self.store {
             Some(store) if appends && store.segments().iter().len() > 1 => {
                 store.cut(Place::Part, store.held(Place::Part))
