@@ -151,7 +151,7 @@ impl Fan<'_> {
         if self.doubted.contains_key(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
     }
 
-    fn digest(&self) -> LastWord {
+    pub(super) fn digest(&self) -> LastWord {
         if self.session.orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest }
     }
 

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 
 use crate::core::failure::{Cut, Failure, LocalFault};
-use crate::core::file_xfer::Place;
 use crate::core::file_xfer::link::LinkEvent;
+use crate::core::file_xfer::{LastWord, Place};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId};
 use crate::io::driver::Beside;
@@ -185,8 +185,18 @@ impl Fan<'_> {
     }
 
     /// A body that is read through says that segments held behind it are of another file. It is one whole answer, and they
-    /// are not: they go.
+    /// are not: they go. But where it is read beside others that have this version, it is the odd one, unless a digest
+    /// decides and it has agreed so far; and no piece that has the right digest is doubted.
     fn contradicted(&mut self, link: LinkId, at: Offset) -> Result<(), LocalFault> {
+        let tried = self.planner.gained_on_trial(link);
+        let is_odd = tried.is_some_and(|gained| gained == Length::ZERO || self.digest() == LastWord::Joints);
+        let is_proven = self.checks.as_ref().is_some_and(|checks| checks.is_right(at));
+        let is_judged = self.lines.get(&link).is_some_and(|line| line.machine.is_some());
+        match (is_odd || is_proven, is_judged) {
+            (true, true) => return self.drive(link, LinkEvent::Differs(at)),
+            (true, false) => return self.over(link, Ending::Cut),
+            (false, _) => {}
+        }
         let behind: Vec<ByteRange> = self.planner.held().iter().filter(|run| run.end > at).collect();
         for run in behind {
             let wrong = ByteRange::new(run.start.max(at), run.end);
