@@ -149,7 +149,7 @@ impl Fan<'_> {
         self.plan(Event::Arrived(link, length))?;
         if !held {
             self.check_pieces(run)?;
-            self.compare_joints()?;
+            self.compare_joints(run)?;
         }
         // The planner may have taken the rest away.
         let left = self.lines.get(&link).map(|line| room(line.at, line.range.end));
