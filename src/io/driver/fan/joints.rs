@@ -129,9 +129,11 @@ impl Fan<'_> {
     pub(super) fn reads_on(&self, link: LinkId, answer_end: Offset) -> Option<Offset> {
         let line = self.lines.get(&link)?;
         let end = line.range.end;
-        let joint = self.joints.open.get(&end).filter(|joint| joint.tail.is_none());
+        let joint = self.joints.open.get(&end).is_some_and(|joint| joint.tail.is_none());
         let until = answer_end.min(end + TAIL);
-        (joint.is_some() && line.at == end && until > end).then_some(until)
+        // Only all of its body says whether that has the digest that the answer names.
+        let checks = line.content.is_some() && until == answer_end;
+        ((joint || checks) && line.at == end && until > end).then_some(until)
     }
 
     /// A link that is to stop because every byte is here, and stands before one of the last joints: its answer can show what
@@ -223,6 +225,7 @@ impl Fan<'_> {
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }
+        self.lines.values_mut().for_each(|line| line.wrote.remove(range));
         let severed = self.sever(range, behind);
         self.plan(Event::Lost(range, seat))?;
         severed.into_iter().try_for_each(|link| self.over(link, Ending::Cut))

@@ -8,6 +8,7 @@ use crate::core::file_xfer::{LastWord, Place};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId};
 use crate::io::driver::Beside;
+use crate::io::driver::content::BodyEnd;
 use crate::io::driver::fan::Fan;
 use crate::io::driver::fan::line::{Doing, Start};
 use crate::io::driver::fan::wire::{News, Told};
@@ -21,11 +22,19 @@ impl Fan<'_> {
             return Ok(());
         }
         match news {
-            News::Head(head) => self.drive(link, LinkEvent::Answer(head)),
+            News::Head(head) => {
+                self.note_content(link, &head);
+                self.drive(link, LinkEvent::Answer(head))
+            }
             News::Chunk(chunk) => {
                 self.session.received = self.session.received + Length(chunk.len() as u64);
+                self.feed_content(link, &chunk);
+                if !self.content_agrees(link, BodyEnd::Open)? {
+                    return Ok(());
+                }
                 self.arrived(link, chunk)
             }
+            News::End if !self.content_agrees(link, BodyEnd::Framed)? => Ok(()),
             News::End => self.body_ended(link),
             News::Broke(failure) => self.broke(link, &failure),
         }
@@ -142,6 +151,9 @@ impl Fan<'_> {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
             self.note_brought(seat, asked, run);
+            if let Some(line) = self.lines.get_mut(&link).filter(|line| line.content.is_some()) {
+                line.wrote.insert(run);
+            }
         }
         // Written or equal: it goes on from what it brought or compared before.
         self.joints_wrote(link, run);
