@@ -1,15 +1,33 @@
-//! The digests that the answers of links name for their bodies: where one is wrong, what that answer brought goes, and is
-//! asked for again past all caches; whoever sent it is known for it.
+//! The digests that the answers of links name. Those of the whole file are heeded like the session's own. Those of their own
+//! bodies are compared: where one is wrong, what that answer brought goes, and is asked for again past all caches; whoever
+//! sent it is known for it.
 
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::AnswerHead;
+use crate::core::file_xfer::link::Link;
 use crate::core::range::{ByteRange, RangeSet};
 use crate::core::segments::{Ending, LinkId};
-use crate::io::driver::Beside;
 use crate::io::driver::content::{BodyEnd, Content};
 use crate::io::driver::fan::Fan;
+use crate::io::driver::{Beside, Tell};
 
 impl Fan<'_> {
+    /// Bytes of a link count: what its answers say of the whole does, too.
+    pub(super) fn heed_sayings(&mut self, link: LinkId) {
+        let machine = self.lines.get_mut(&link).and_then(|line| line.machine.as_mut());
+        let sayings = machine.map(Link::take_sayings).unwrap_or_default();
+        if sayings.is_empty() {
+            return;
+        }
+        self.session.machine.said_beside(sayings);
+        for algorithm in self.session.machine.take_disputed() {
+            let by = algorithm.name();
+            let text = format!("servers name different digests of the file ({by}); what it turns out to be decides");
+            (self.session.tell)(Tell::Remark(text));
+        }
+        self.session.learn();
+    }
+
     /// An answer begins.
     pub(super) fn note_content(&mut self, link: LinkId, head: &AnswerHead) {
         let content = Content::of(head, self.session.orders.terms.last_word());

@@ -276,6 +276,9 @@ impl Fan<'_> {
             origin.iter().for_each(|origin| self.session.machine.bears(origin, 1));
             return self.over(link, Ending::Refused { retry_after: None });
         }
+        if let Some(origin) = self.lines.get(&link).and_then(|line| line.machine.as_ref()).map(Link::origin) {
+            self.session.machine.unsaid(&origin);
+        }
         self.over(link, Ending::Odd)?;
         if self.digest() == LastWord::Digest || self.checks.is_some() {
             return Ok(());

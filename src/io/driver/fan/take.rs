@@ -155,6 +155,7 @@ impl Fan<'_> {
                 line.wrote.insert(run);
             }
         }
+        self.heed_sayings(link);
         // Written or equal: it goes on from what it brought or compared before.
         self.joints_wrote(link, run);
         self.step_on(link, length);
