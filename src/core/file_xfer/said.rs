@@ -183,7 +183,7 @@ mod tests {
     fn one_range_is_not_enough_two_alike_are_and_a_whole_answer_is() {
         let (first, second) = (saying("http://a/", Some(0), 1), saying("http://a/", Some(50), 1));
         let firm = Word::Firm(first.digests.clone());
-        assert_eq!(word(&[first.clone()]), Word::Firm(vec![]));
+        assert_eq!(word(std::slice::from_ref(&first)), Word::Firm(vec![]));
         assert_eq!(word(&[first.clone(), first.clone()]), Word::Firm(vec![]));
         assert_eq!(word(&[first.clone(), saying("http://b/", Some(50), 1)]), Word::Firm(vec![]));
         assert_eq!(word(&[first.clone(), second]), firm);
