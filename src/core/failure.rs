@@ -125,6 +125,12 @@ pub enum Failure {
         /// The algorithm's name as the user writes it.
         algorithm: &'static str,
     },
+    /// The body of an answer has another digest than that answer names; it is fetched again.
+    #[error("the bytes of an answer do not have the {algorithm} that it names for them (Content-Digest)")]
+    Content {
+        /// The algorithm's name as the user writes it.
+        algorithm: &'static str,
+    },
     /// Another version was sent whole, and it has another digest than the one demanded; what is held of the first stays.
     #[error("the server sent another file, whole, and its {algorithm} is not the one expected")]
     WrongVersion {

@@ -37,6 +37,8 @@ pub enum Scope {
     /// The mirror served a whole file of the wrong digest: the first time it is asked again past all caches, the second
     /// time it is refused.
     WrongDigest,
+    /// The mirror sent bytes that are known to be wrong, and that are gone already: counted like a wrong digest.
+    WrongBytes,
     /// Trouble on this machine: nothing is counted against anybody.
     Local,
     /// The transfer cannot come to a good end, with whomever: the file to be sent is another one by now.
@@ -103,6 +105,7 @@ pub fn judge(failure: &Failure, context: Context<'_>) -> Verdict {
         Failure::Piece { .. } | Failure::Digest { .. } | Failure::Vouched { .. } => {
             (Class::Corrupt, Scope::WrongDigest, HostSign::Answering)
         }
+        Failure::Content { .. } => (Class::Corrupt, Scope::WrongBytes, HostSign::Answering),
         Failure::TooLarge { .. } => (Class::Unsupported, Scope::RefuseMirror, HostSign::Answering),
         Failure::OtherSize { .. } => (Class::Changed, Scope::RefuseMirror, HostSign::Answering),
         // Another mirror may give a validator where this one gives none.

@@ -66,8 +66,8 @@ impl FileXfer {
     pub fn noted_beside(&mut self, notes: &OriginNotes) {
         self.note(&notes.origin, |known| {
             // How many connections it bears is learned elsewhere.
-            let most = known.most;
-            *known = OriginNotes { most, ..notes.clone() };
+            let (most, part_digests_lie) = (known.most, known.part_digests_lie || notes.part_digests_lie);
+            *known = OriginNotes { most, part_digests_lie, ..notes.clone() };
         });
     }
 

@@ -13,7 +13,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::asking::{Asking, Purpose};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Wanted};
+use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Saying, Wanted};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
@@ -114,13 +114,15 @@ pub struct Link {
     open: Option<(Origin, Validators)>,
     /// This origin returned the block, under these validators.
     proven: Option<(Origin, Validators)>,
+    /// What its answers say of the whole, until that is taken.
+    sayings: Vec<Saying>,
 }
 
 impl Link {
     /// A link by this plan.
     pub fn new(plan: LinkPlan) -> Self {
         let asking = Asking::to(plan.url.clone(), Purpose::Body, &plan.first_origin, plan.named_by);
-        Self { plan, asking, open: None, proven: None }
+        Self { plan, asking, open: None, proven: None, sayings: Vec::new() }
     }
 
     /// The first step.
@@ -147,6 +149,16 @@ impl Link {
     /// Who answers, and with which validators.
     pub fn answering(&self) -> Option<&(Origin, Validators)> {
         self.open.as_ref()
+    }
+
+    /// Whom it asks, or asked last.
+    pub fn origin(&self) -> Origin {
+        self.asking.url.origin()
+    }
+
+    /// What its answers say of the whole file, since this was last asked.
+    pub fn take_sayings(&mut self) -> Vec<Saying> {
+        std::mem::take(&mut self.sayings)
     }
 
     /// What it learned of the ways of origins.
@@ -234,6 +246,7 @@ impl Link {
             return LinkStep::bad(BadAnswer::Coded { coding: head.coding.clone().unwrap_or_default() });
         }
         self.open = Some((origin.clone(), head.validators.clone()));
+        self.sayings.push(Saying { origin: origin.clone(), part: None, digests: head.vouched() });
         let joint = match sameness {
             Sameness::Same => Joints::Validator,
             _ if self.plan.version.held > Length::ZERO => Joints::Overlap,
@@ -271,6 +284,7 @@ impl Link {
             return self.other_version(&origin, self.asked());
         }
         self.open = Some((origin.clone(), head.validators.clone()));
+        self.sayings.push(Saying { origin: origin.clone(), part: Some(range), digests: head.vouched() });
         match self.asking.purpose() {
             Purpose::Probe => self.compare(range),
             Purpose::Body | Purpose::Revalidate => {

@@ -4,6 +4,7 @@ use crate::core::failure::Failure;
 use crate::core::file_xfer::asking::Asking;
 pub(super) use crate::core::file_xfer::asking::Purpose;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
+use crate::core::file_xfer::said::Said;
 use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::file_xfer::{AnswerHead, Ask, Event, FileOp, Next, Place, Plan, Receive, Step, Unless, Wanted};
 use crate::core::pers_xfer::record::Evidence;
@@ -45,6 +46,8 @@ pub struct FileXfer {
     pub(super) contradicted: bool,
     /// Mirrors that servers named, until they are taken.
     pub(super) named: Option<NamedMirrors>,
+    /// What servers said of the whole beside the session.
+    pub(super) said: Said,
     asks: u32,
     /// File operations wished for since the last step.
     pub(super) ops: Vec<FileOp>,
@@ -87,6 +90,7 @@ impl FileXfer {
             plain: false,
             contradicted: false,
             named: None,
+            said: Said::default(),
             asks: 0,
             ops,
         }

@@ -12,6 +12,7 @@ pub mod head;
 mod judge;
 pub mod link;
 mod machine;
+mod said;
 #[cfg(test)]
 pub(super) mod tests;
 pub mod vouch;
@@ -19,6 +20,7 @@ pub mod vouch;
 pub use beside::{BesideEnd, Split};
 pub use head::{AnswerHead, Framing};
 pub use machine::FileXfer;
+pub use said::Saying;
 
 use crate::core::digest::Expected;
 use crate::core::failure::Failure;

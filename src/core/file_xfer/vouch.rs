@@ -9,6 +9,7 @@
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::file_xfer::dossier::Draft;
 use crate::core::file_xfer::machine::{FileXfer, Open};
+use crate::core::file_xfer::said::differ;
 use crate::core::file_xfer::{AnswerHead, LastWord, NamedBy};
 use crate::core::links::{MAX_DUPLICATES, described_by, duplicates};
 use crate::core::metalink::{MetaFile, Metalink};
@@ -41,7 +42,7 @@ impl AnswerHead {
         }
         let all: Vec<Expected> = self.repr_digests.iter().chain(of_body).cloned().collect();
         let mut vouched: Vec<Expected> = Vec::new();
-        for one in all.iter().filter(|one| !contradict(std::slice::from_ref(one), &all)) {
+        for one in all.iter().filter(|one| !differ(std::slice::from_ref(one), &all)) {
             if !vouched.contains(one) {
                 vouched.push(one.clone());
             }
@@ -50,15 +51,22 @@ impl AnswerHead {
     }
 }
 
-/// Do they say different things of the same file?
-pub fn contradict(some: &[Expected], others: &[Expected]) -> bool {
-    some.iter().any(|a| others.iter().any(|b| a.algorithm == b.algorithm && a.bytes != b.bytes))
+/// Does what is said name other digests than any that is known of the file? Of servers that contradict each other, several
+/// may be known.
+pub fn contradict(said: &[Expected], known: &[Expected]) -> bool {
+    let by = |one: &Expected| known.iter().any(|other| other.algorithm == one.algorithm);
+    said.iter().any(|one| by(one) && !known.contains(one))
 }
 
 impl FileXfer {
     /// By which digest the draft at hand is to be checked, where a server vouches for it.
     pub fn vouched(&self) -> Option<&Expected> {
         self.draft().vouched()
+    }
+
+    /// All that servers vouch for of the draft at hand.
+    pub fn all_vouched(&self) -> &[Expected] {
+        &self.draft().vouched
     }
 
     /// The metalink that the open answer names, of which nothing is known but its URL; not one in a private network
@@ -157,7 +165,7 @@ impl FileXfer {
     /// Does an answer say that the whole has another digest than it is known to have? Where a digest is law, that
     /// decides, whatever servers say.
     pub(super) fn contradicts(&self, draft: &Draft, head: &AnswerHead, origin: &Origin) -> bool {
-        self.plan.digest == LastWord::Joints && contradict(&draft.vouched, &self.vouched_by(head, origin))
+        self.plan.digest == LastWord::Joints && contradict(&self.vouched_by(head, origin), &draft.vouched)
     }
 
     /// A part came with another digest than the whole is known to have; and here comes the whole, with the one that is

@@ -42,7 +42,7 @@ impl PersFileXfer {
                 Fate::Kept
             }
             // A piece of the file, and it is known whose.
-            Scope::WrongDigest => self.record.mirrors[mirror].served_wrong(&failure.to_string()),
+            Scope::WrongDigest | Scope::WrongBytes => self.record.mirrors[mirror].served_wrong(&failure.to_string()),
             Scope::Doubtful | Scope::Local | Scope::FailTransfer => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);

@@ -73,5 +73,5 @@ fn is_named_otherwise(mirror: &MirrorRecord, digest: &Expected) -> bool {
 
 /// Does the version that is being put together have another digest, as far as servers say?
 fn is_denied(dossier: &Dossier, digest: &Expected) -> bool {
-    contradict(&dossier.rival.as_ref().unwrap_or(&dossier.part).vouched, std::slice::from_ref(digest))
+    contradict(std::slice::from_ref(digest), &dossier.rival.as_ref().unwrap_or(&dossier.part).vouched)
 }

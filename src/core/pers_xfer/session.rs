@@ -178,6 +178,7 @@ impl PersFileXfer {
             Scope::RefuseMirror => self.record.mirrors[mirror].refuse(verdict.class, &failure.to_string()),
             Scope::Doubtful => self.record.mirrors[mirror].doubted(verdict.class, &failure.to_string()),
             Scope::WrongDigest => self.wrong_digest(mirror, failure, cx),
+            Scope::WrongBytes => self.wrong_bytes(mirror, failure),
             Scope::Local | Scope::FailTransfer => Fate::Kept,
         };
         self.report(mirror, failure.clone(), verdict, fate, cx);
@@ -238,6 +239,13 @@ impl PersFileXfer {
             self.record.mirrors[mirror].tried = self.rules.rounds == Rounds::Once;
             return Fate::Kept;
         }
+        let known = &mut self.record.mirrors[mirror];
+        known.tried = self.rules.rounds == Rounds::Once;
+        known.served_wrong(&failure.to_string())
+    }
+
+    /// Bytes of one answer were wrong; what was held before stays. The mirror is asked once more, past all caches.
+    fn wrong_bytes(&mut self, mirror: usize, failure: &Failure) -> Fate {
         let known = &mut self.record.mirrors[mirror];
         known.tried = self.rules.rounds == Rounds::Once;
         known.served_wrong(&failure.to_string())

@@ -18,6 +18,10 @@ impl Segments {
         let Some(at) = self.links.iter().position(|link| link.id == id) else { return };
         let link = self.links.remove(at);
         self.measure(&link, cx.now.mono);
+        if link.due.is_some() {
+            // The others get as long again.
+            self.pace.begin_anew(cx.now.mono);
+        }
         let reuse = if link.phase == Phase::Stopping {
             self.note(&link, ending, cx);
             None

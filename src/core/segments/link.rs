@@ -61,6 +61,8 @@ pub(super) struct Link {
     /// So many times has its range been taken from a silent link, without a byte since.
     pub(super) inherited: u32,
     pub(super) example: Example,
+    /// Where it is read through as a mirror's chance: when the others would have been done without it.
+    pub(super) due: Option<Mono>,
 }
 
 impl Link {
@@ -82,6 +84,7 @@ impl Link {
             gained: Length::ZERO,
             inherited: 0,
             example: Example::Fair,
+            due: None,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::core::machine::{Cx, Machine};
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::core::segments::chance::Pace;
 use crate::core::segments::link::{Link, Phase};
 use crate::core::segments::roster::Roster;
 use crate::core::segments::{Action, Event, Learned, LinkId, Reach, Rules, Seat};
@@ -16,6 +17,7 @@ pub struct Segments {
     pub(super) roster: Roster,
     pub(super) links: Vec<Link>,
     pub(super) stage: Stage,
+    pub(super) pace: Pace,
     next_link: u32,
     pub(super) wake: Option<Mono>,
 }
@@ -45,6 +47,7 @@ impl Segments {
             roster: Roster::new(seats),
             links: Vec::new(),
             stage: Stage::Fetching,
+            pace: Pace::default(),
             next_link: 0,
             wake: Some(Mono::ZERO),
         }
@@ -112,6 +115,7 @@ impl Segments {
         link.inherited = 0;
         link.gained = link.gained + gained;
         link.meter.add(bytes, now);
+        self.pace.gained(gained);
         let seat = link.seat;
         let reads_through = link.reach == Reach::Through && link.phase != Phase::Stopping;
         self.roster.of_mut(seat).flowed(now);

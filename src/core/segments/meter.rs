@@ -45,7 +45,12 @@ impl Meter {
 
     /// It is old enough to be believed.
     pub(super) fn is_grown(&self, now: Mono) -> bool {
-        now.since(self.since) >= GROWN
+        self.age(now) >= GROWN
+    }
+
+    /// Since when the first byte might have come.
+    pub(super) fn age(&self, now: Mono) -> Delay {
+        now.since(self.since)
     }
 
     /// The rate with what is pending: the plain average while young, a sliding one later.

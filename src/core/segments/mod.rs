@@ -12,6 +12,7 @@
 //! link's position moves, and comes before that link's [`Event::Ended`]; every link that was opened ends exactly once,
 //! also one that was stopped.
 
+mod chance;
 mod choice;
 mod ending;
 mod link;

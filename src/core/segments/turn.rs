@@ -13,7 +13,7 @@ use crate::core::time::{Delay, Mono};
 /// While a link more could be opened, but has nothing to do, the others are looked at so often.
 const LOOK: Delay = Delay::from_millis(100);
 /// Without a head for so long, beside others of the same origin that flow, a link is one too many.
-const UNANSWERED: Delay = Delay::from_secs(5);
+pub(super) const UNANSWERED: Delay = Delay::from_secs(5);
 /// So many times the usual wait for a head is waited in any case.
 const SLOWER_THAN_USUAL: f64 = 8.0;
 /// Where all places are taken and a mirror waits for one, so often.
@@ -27,6 +27,7 @@ impl Segments {
             self.conclude(cx);
         } else if self.stage == Stage::Fetching {
             self.read_on(cx);
+            self.give_a_chance(cx);
             let mut reuse = reuse;
             while let Some((seat, job)) = self.next_job(reuse.take(), cx.now.mono) {
                 self.begin(seat, job, cx);
@@ -187,12 +188,7 @@ impl Segments {
         }
         let ready = through.iter().filter(|seat| self.roster.ready_at(**seat).is_some_and(|at| at <= now));
         if let Some(seat) = ready.min_by_key(|seat| self.rank(**seat, now)).copied() {
-            let range = ByteRange::new(Offset::ZERO, self.total.as_end());
-            self.add(seat, range, Reach::Through, now);
-            if let Some(link) = self.links.last_mut() {
-                // It claims each gap when it comes to it.
-                link.end = link.at;
-            }
+            self.read_through(seat, now);
         } else if through.is_empty() {
             self.stage = Stage::Over;
             cx.out.push(Action::Over);
@@ -208,7 +204,7 @@ impl Segments {
         let challenged = self.challenger(now).is_some();
         let opening = self.links.iter().filter(|link| link.phase == Phase::Opening);
         let unanswered = opening.map(|link| self.gives_up_waiting(link)).filter(|at| *at > now);
-        let pauses = pauses.chain(unanswered);
+        let pauses = pauses.chain(unanswered).chain(self.chance_wake(now));
         pauses.chain(idle.then(|| now + LOOK)).chain(challenged.then(|| now + SELDOM)).min()
     }
 }

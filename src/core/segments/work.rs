@@ -6,16 +6,16 @@ use crate::core::segments::{LinkId, Segments};
 use crate::core::time::{Delay, Mono};
 
 /// A head takes so many seconds where nothing is known.
-const USUAL_HEAD: f64 = 0.05;
+pub(super) const USUAL_HEAD: f64 = 0.05;
 /// A link this many times slower than another may lose its whole range to it.
-const MUCH_SLOWER: f64 = 4.0;
+pub(super) const MUCH_SLOWER: f64 = 4.0;
 /// A range is taken over whole only where that makes it end so many times sooner.
 const WORTH_IT: f64 = 2.0;
 
 /// A link that takes so many seconds longer gives up its range to one of which nothing is known yet.
-const CHANCE: f64 = 10.0;
+pub(super) const CHANCE: f64 = 10.0;
 /// So few bytes per second make it worth stopping a link for a mirror of which nothing is known.
-const TRICKLE: f64 = 16_384.0;
+pub(super) const TRICKLE: f64 = 16_384.0;
 /// A byte within this time.
 const LIVELY: Delay = Delay::from_millis(500);
 /// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
@@ -103,7 +103,7 @@ impl Segments {
     }
 
     /// Bytes per second that one link of a seat is known to bring.
-    fn known_rate(&self, seat: usize, now: Mono) -> Option<f64> {
+    pub(super) fn known_rate(&self, seat: usize, now: Mono) -> Option<f64> {
         let origin = self.roster.of(seat);
         let flowing = || {
             let rates = self.links_of(seat).filter(|link| link.flows(now) && link.meter.is_grown(now));

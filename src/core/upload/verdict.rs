@@ -220,7 +220,7 @@ fn of_transfer(failure: &Failure) -> UpVerdict {
         _ if matches!(failure, Failure::Certificate { .. }) => UpScope::Attention,
         Scope::Transient { floor } => UpScope::Transient { floor },
         Scope::RefuseMirror => UpScope::RefuseServer,
-        Scope::Doubtful | Scope::WrongDigest => UpScope::Doubtful,
+        Scope::Doubtful | Scope::WrongDigest | Scope::WrongBytes => UpScope::Doubtful,
         Scope::Local => UpScope::Local,
         Scope::FailTransfer => UpScope::FailFile,
     };

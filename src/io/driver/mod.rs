@@ -1,6 +1,7 @@
 //! Driver: runs one FileXfer on a lane. The machine says what to do next; this carries it out on the network and on the
 //! part files, and says what came of it. It decides nothing.
 
+mod content;
 mod described;
 mod exchange;
 mod fan;
@@ -19,7 +20,7 @@ use crate::core::digest::{Expected, Pieces};
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::file_xfer::vouch::NamedMirrors;
-use crate::core::file_xfer::{Company, End, Freshness, NamedBy, Outcome, Place, Timeouts};
+use crate::core::file_xfer::{Company, End, Freshness, LastWord, NamedBy, Outcome, Place, Timeouts};
 pub use crate::core::pers_xfer::options::Mtime;
 use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::Length;
@@ -128,6 +129,13 @@ pub struct Terms {
     pub mtime: Mtime,
     /// How the part files are opened.
     pub spec: Spec,
+}
+
+impl Terms {
+    /// Does a digest that is law, of the whole or of its pieces, decide in the end?
+    fn last_word(&self) -> LastWord {
+        if self.digests.is_empty() && self.pieces.is_none() { LastWord::Joints } else { LastWord::Digest }
+    }
 }
 
 /// What the sessions of one lane share.

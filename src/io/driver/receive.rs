@@ -10,6 +10,7 @@ use crate::core::pacer::{Flow, StallMeter};
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Mono};
 use crate::io::driver::Tell;
+use crate::io::driver::content::BodyEnd;
 use crate::io::driver::session::Session;
 use crate::io::part::Compare;
 use crate::io::transport::Brake;
@@ -50,7 +51,7 @@ impl Session {
                 return Ok(Event::Joined);
             }
             if plan.end.is_some_and(|end| reading.at >= end) {
-                return self.ended(&reading);
+                return self.ended(&reading, BodyEnd::Open);
             }
             match self.arrive(&mut reading).await? {
                 Arrived::Chunk(chunk) => {
@@ -58,7 +59,7 @@ impl Session {
                         return Ok(event);
                     }
                 }
-                Arrived::End => return self.ended(&reading),
+                Arrived::End => return self.ended(&reading, BodyEnd::Framed),
                 Arrived::Broken(failure) => {
                     self.tell_progress(&reading)?;
                     return Ok(Event::Broke(reading.at, failure));
@@ -76,7 +77,10 @@ impl Session {
         news
     }
 
-    fn ended(&mut self, reading: &Reading) -> Result<Event, LocalFault> {
+    fn ended(&mut self, reading: &Reading, end: BodyEnd) -> Result<Event, LocalFault> {
+        if let Some(failure) = self.content_fault(end) {
+            return self.take_back(reading, failure);
+        }
         self.tell_progress(reading)?;
         Ok(match reading.plan.end {
             Some(end) if reading.at < end => {
@@ -84,6 +88,19 @@ impl Session {
             }
             _ => Event::Ended(reading.at),
         })
+    }
+
+    fn content_fault(&self, end: BodyEnd) -> Option<Failure> {
+        self.open.as_ref()?.content.as_ref()?.fault(end)
+    }
+
+    /// The bytes of this answer are wrong: what it appended goes.
+    fn take_back(&mut self, reading: &Reading, failure: Failure) -> Result<Event, LocalFault> {
+        let from = reading.at.min(reading.plan.compare_until);
+        if let Some(store) = self.store.as_mut().filter(|_| reading.at > from) {
+            store.cut(reading.plan.place, from.as_length())?;
+        }
+        Ok(Event::Broke(from, failure))
     }
 
     /// The next chunk. The part file is written out and the stall rule looked at meanwhile.
@@ -99,6 +116,9 @@ impl Session {
                 Ok(Ok(Some(chunk))) => {
                     let length = Length(chunk.len() as u64);
                     self.received = self.received + length;
+                    if let Some(content) = &mut open.content {
+                        content.feed(&chunk);
+                    }
                     if reading.stall.feed(now, length.0) == Flow::Stalled {
                         return Ok(Arrived::Broken(self.stalled()));
                     }

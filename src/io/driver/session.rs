@@ -11,6 +11,7 @@ use crate::core::name::SafeName;
 use crate::core::pers_xfer::record::Finished;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::Delay;
+use crate::io::driver::content::Content;
 use crate::io::driver::described::Description;
 use crate::io::driver::fan;
 use crate::io::driver::vouched::{adopt_law, algorithms, law};
@@ -58,6 +59,8 @@ pub(super) struct OpenBody {
     pub(super) pending: Option<bytes::Bytes>,
     /// The machine has been told that the comparison is through.
     pub(super) joined: bool,
+    /// What is to be compared with the digest that the answer names for its body.
+    pub(super) content: Option<Content>,
 }
 
 impl Session {
@@ -170,7 +173,8 @@ impl Session {
             Hop { ask: &ask, typed: &self.orders.url, first_origin: &self.orders.first_origin, want: WantDigest::Yes };
         match self.hands.get(&hop, self.orders.timeouts.first_byte).await {
             Ok((head, body)) => {
-                self.open = Some(OpenBody { status: head.status, body, pending: None, joined: false });
+                let content = Content::of(&head, self.orders.terms.last_word());
+                self.open = Some(OpenBody { status: head.status, body, pending: None, joined: false, content });
                 Event::Answer(Box::new(head))
             }
             Err(failure) => Event::Broke(Offset::ZERO, failure),

@@ -58,29 +58,43 @@ impl Session {
     ) -> Result<Result<Evidence, Failure>, LocalFault> {
         let Some(named) = self.machine.vouched().cloned() else { return Ok(Ok(evidence)) };
         (self.tell)(Tell::Verifying);
-        let algorithm = named.algorithm;
+        let (algorithm, all) = (named.algorithm, self.machine.all_vouched().to_vec());
         let found = self.with_store(move |store| {
             store.want(&[algorithm]);
             store.digest(&mut |_| {})
         });
-        let mut right = of(&found.await?, algorithm).as_ref() == Some(&named.bytes);
+        let found = found.await?;
+        let mut right = confirmed(&all, &found, algorithm);
         let mut wrong = Vec::new();
-        if !right {
-            // Bytes are not called wrong by a running state alone: the file itself has the last word.
-            let found = self.with_store(|store| store.digest_again(&mut |_| {})).await?;
+        if right.is_none() {
+            // Bytes are not called wrong by a running state alone: the file itself has the last word. Where servers name
+            // several digests, so has whatever it agrees with.
+            let algorithms: Vec<Algorithm> = all.iter().map(|d| d.algorithm).collect();
+            let found = self.with_store(move |store| {
+                store.want(&algorithms);
+                store.digest_again(&mut |_| {})
+            });
+            let found = found.await?;
             wrong = of(&found, algorithm).unwrap_or_default();
-            right = wrong == named.bytes;
+            let proving = all.iter().map(|d| d.algorithm).filter(|by| *by == algorithm || by.proves());
+            right = proving.into_iter().find_map(|by| confirmed(&all, &found, by));
         }
-        if !right {
+        let Some(algorithm) = right else {
             let (name, found) = (algorithm.name(), hex::encode(wrong));
             return Ok(Err(Failure::Vouched { algorithm: name, named: named.hex(), found }));
-        }
+        };
         if !algorithm.proves() {
             return Ok(Ok(evidence));
         }
         self.server_digest = Some(algorithm);
         Ok(Ok(Evidence::Digest))
     }
+}
+
+/// This algorithm, if the file has a digest by it that a server names.
+fn confirmed(named: &[Expected], found: &[(Algorithm, Vec<u8>)], by: Algorithm) -> Option<Algorithm> {
+    let found = of(found, by)?;
+    named.iter().any(|one| one.algorithm == by && one.bytes == found).then_some(by)
 }
 
 fn of(found: &[(Algorithm, Vec<u8>)], algorithm: Algorithm) -> Option<Vec<u8>> {

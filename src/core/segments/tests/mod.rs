@@ -1,6 +1,7 @@
 //! The planner by itself: each rule with a few events, then whole downloads in a simulated world.
 
 mod bench;
+mod chances;
 mod failures;
 mod figures;
 mod rules;

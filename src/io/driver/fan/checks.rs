@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::core::digest::Pieces;
 use crate::core::failure::{Failure, LocalFault};
 use crate::core::file_xfer::Freshness;
-use crate::core::range::{ByteRange, Length, RangeSet};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::driver::fan::Fan;
 use crate::io::driver::{Beside, Terms};
 
@@ -25,6 +25,11 @@ impl Checks {
     pub(super) fn of(terms: &Terms, total: Length) -> Option<Self> {
         let pieces = terms.pieces.clone().filter(|pieces| pieces.check_count(total).is_ok())?;
         Some(Self { pieces, total, right: RangeSet::new() })
+    }
+
+    /// Was the piece that this byte is of found right?
+    pub(super) fn is_right(&self, at: Offset) -> bool {
+        self.right.contains(at)
     }
 
     /// The pieces that a run of new bytes touches.

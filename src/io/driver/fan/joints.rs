@@ -79,7 +79,19 @@ impl OpenJoints {
 
     /// Somebody who began before, or compared what lies before, wrote this.
     fn passed(&mut self, run: ByteRange) {
-        self.open.retain(|at, _| !(run.start <= *at && *at < run.end));
+        let passed: Vec<Offset> = self.open.range(run.start..run.end).map(|(at, _)| *at).collect();
+        passed.iter().for_each(|at| _ = self.open.remove(at));
+    }
+
+    /// Those with bytes to compare that reach into these.
+    fn near(&self, run: ByteRange) -> Vec<Offset> {
+        let near = self.open.range(run.start.back(TAIL)..run.end);
+        near.filter(|(_, joint)| joint.tail.is_some()).map(|(at, _)| *at).collect()
+    }
+
+    /// The first one, where there are bytes to compare.
+    fn first(&self) -> Option<Offset> {
+        self.open.first_key_value().filter(|(_, joint)| joint.tail.is_some()).map(|(at, _)| *at)
     }
 
     /// What stands behind a joint is no joint's other side any more.
@@ -117,9 +129,11 @@ impl Fan<'_> {
     pub(super) fn reads_on(&self, link: LinkId, answer_end: Offset) -> Option<Offset> {
         let line = self.lines.get(&link)?;
         let end = line.range.end;
-        let joint = self.joints.open.get(&end).filter(|joint| joint.tail.is_none());
+        let joint = self.joints.open.get(&end).is_some_and(|joint| joint.tail.is_none());
         let until = answer_end.min(end + TAIL);
-        (joint.is_some() && line.at == end && until > end).then_some(until)
+        // Only all of its body says whether that has the digest that the answer names.
+        let checks = line.content.is_some() && until == answer_end;
+        ((joint || checks) && line.at == end && until > end).then_some(until)
     }
 
     /// A link that is to stop because every byte is here, and stands before one of the last joints: its answer can show what
@@ -151,24 +165,22 @@ impl Fan<'_> {
             joint.tail = Some(tail);
         }
         self.over(link, Ending::Served)?;
-        self.compare_joints()
+        self.compare_joints(ByteRange::new(at, at + TAIL))
     }
 
-    /// Compares what can be compared. What is equal is proven; what is not counts when everything before it is proven.
-    pub(super) fn compare_joints(&mut self) -> Result<(), LocalFault> {
-        while self.joints.open.values().any(|joint| joint.tail.is_some()) {
-            let mut wrong = None;
-            for at in self.joints.open.keys().copied().collect::<Vec<_>>() {
-                match self.compare_joint(at)? {
-                    Some(Compare::Equal) => _ = self.joints.open.remove(&at),
-                    Some(Compare::Differs { .. }) => wrong = wrong.or(Some(at)),
-                    None => {}
-                }
+    /// Compares what can be compared since these bytes came. What is equal is proven; what is not counts when everything
+    /// before it is proven: it is looked at again when it is the first.
+    pub(super) fn compare_joints(&mut self, came: ByteRange) -> Result<(), LocalFault> {
+        for at in self.joints.near(came) {
+            if self.compare_joint(at)? == Some(Compare::Equal) {
+                self.joints.open.remove(&at);
             }
-            let first = self.joints.open.keys().next().copied();
-            match wrong {
-                Some(at) if first == Some(at) && self.planner.held().head().as_end() >= at => {
-                    self.joint_is_wrong(at)?
+        }
+        while let Some(first) = self.joints.first() {
+            match self.compare_joint(first)? {
+                Some(Compare::Equal) => _ = self.joints.open.remove(&first),
+                Some(Compare::Differs { .. }) if self.planner.held().head().as_end() >= first => {
+                    self.joint_is_wrong(first)?;
                 }
                 _ => return Ok(()),
             }
@@ -213,6 +225,7 @@ impl Fan<'_> {
         if let Some(store) = &mut self.session.store {
             store.drop_range(range)?;
         }
+        self.lines.values_mut().for_each(|line| line.wrote.remove(range));
         let severed = self.sever(range, behind);
         self.plan(Event::Lost(range, seat))?;
         severed.into_iter().try_for_each(|link| self.over(link, Ending::Cut))
@@ -241,7 +254,7 @@ impl Fan<'_> {
 
     /// Every byte is here: what of the joints is not proven is compared, or fetched again with what stands around it.
     pub(super) fn settle_joints(&mut self, now: Mono) -> Result<Settled, LocalFault> {
-        self.compare_joints()?;
+        self.compare_joints(ByteRange::new(Offset::ZERO, self.total.as_end()))?;
         if self.planner.held().first_gap(self.total).is_some() {
             return Ok(Settled::Again);
         }

@@ -5,7 +5,8 @@ use tokio::task::AbortHandle;
 
 use crate::core::file_xfer::Freshness;
 use crate::core::file_xfer::link::Link;
-use crate::core::range::{ByteRange, Offset};
+use crate::core::range::{ByteRange, Offset, RangeSet};
+use crate::io::driver::content::Content;
 use crate::io::driver::fan::wire::Order;
 
 /// One link under way.
@@ -23,6 +24,10 @@ pub(super) struct Line {
     pub(super) asked: Freshness,
     /// What came from beyond its range, while it reads on.
     pub(super) tail: Vec<u8>,
+    /// What is to be compared with the digest that the answer names for its body.
+    pub(super) content: Option<Content>,
+    /// What of the open answer was written.
+    pub(super) wrote: RangeSet,
     pub(super) orders: mpsc::UnboundedSender<Order>,
     /// Requests ordered so far.
     pub(super) request: u32,

@@ -7,12 +7,13 @@ use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
 use crate::core::file_xfer::{Freshness, LastWord, OVERLAP, Place, Split};
-use crate::core::range::{ByteRange, Length, Offset};
+use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::Origin;
 use crate::core::validator::Validators;
 use crate::core::verdict::{Context, Scope, judge};
+use crate::io::driver::content::BodyEnd;
 use crate::io::driver::fan::joints::beyond;
 use crate::io::driver::fan::line::{Doing, Line, Start};
 use crate::io::driver::fan::wire::{Order, Wire};
@@ -47,9 +48,11 @@ impl Fan<'_> {
         let range = ByteRange::new(split.at, end);
         let mut line = self.line(link, self.own, None, range, Some(open.body));
         line.doing = Doing::Taking { end: split.end };
+        line.content = open.content;
         self.lines.insert(link, line);
         self.plan(Event::Opened(link))?;
         match open.pending {
+            Some(_) if !self.content_agrees(link, BodyEnd::Open)? => Ok(()),
             Some(chunk) => self.arrived(link, chunk),
             None => Ok(()),
         }
@@ -151,7 +154,7 @@ impl Fan<'_> {
         if self.doubted.contains_key(&seat) { Freshness::NoCache } else { self.session.orders.freshness }
     }
 
-    fn digest(&self) -> LastWord {
+    pub(super) fn digest(&self) -> LastWord {
         if self.session.orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest }
     }
 
@@ -186,6 +189,8 @@ impl Fan<'_> {
             start: Start::Compared,
             asked: self.session.orders.freshness,
             tail: Vec::new(),
+            content: None,
+            wrote: RangeSet::new(),
             orders,
             request: 0,
             task,
@@ -270,6 +275,9 @@ impl Fan<'_> {
             let origin = self.session.machine.origin().cloned();
             origin.iter().for_each(|origin| self.session.machine.bears(origin, 1));
             return self.over(link, Ending::Refused { retry_after: None });
+        }
+        if let Some(origin) = self.lines.get(&link).and_then(|line| line.machine.as_ref()).map(Link::origin) {
+            self.session.machine.unsaid(&origin);
         }
         self.over(link, Ending::Odd)?;
         if self.digest() == LastWord::Digest || self.checks.is_some() {

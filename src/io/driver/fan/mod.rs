@@ -5,6 +5,7 @@
 //! Everything runs on the session's lane. The wires only move bytes; this loop alone has the part file.
 
 mod checks;
+mod contents;
 mod joints;
 mod line;
 mod links;

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use crate::core::failure::{Cut, Failure, LocalFault};
-use crate::core::file_xfer::Place;
 use crate::core::file_xfer::link::LinkEvent;
+use crate::core::file_xfer::{LastWord, Place};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::{Ending, Event, LinkId};
 use crate::io::driver::Beside;
+use crate::io::driver::content::BodyEnd;
 use crate::io::driver::fan::Fan;
 use crate::io::driver::fan::line::{Doing, Start};
 use crate::io::driver::fan::wire::{News, Told};
@@ -21,11 +22,19 @@ impl Fan<'_> {
             return Ok(());
         }
         match news {
-            News::Head(head) => self.drive(link, LinkEvent::Answer(head)),
+            News::Head(head) => {
+                self.note_content(link, &head);
+                self.drive(link, LinkEvent::Answer(head))
+            }
             News::Chunk(chunk) => {
                 self.session.received = self.session.received + Length(chunk.len() as u64);
+                self.feed_content(link, &chunk);
+                if !self.content_agrees(link, BodyEnd::Open)? {
+                    return Ok(());
+                }
                 self.arrived(link, chunk)
             }
+            News::End if !self.content_agrees(link, BodyEnd::Framed)? => Ok(()),
             News::End => self.body_ended(link),
             News::Broke(failure) => self.broke(link, &failure),
         }
@@ -142,14 +151,18 @@ impl Fan<'_> {
             store.write(Place::Part, at, part)?;
             self.serves(seat);
             self.note_brought(seat, asked, run);
+            if let Some(line) = self.lines.get_mut(&link).filter(|line| line.content.is_some()) {
+                line.wrote.insert(run);
+            }
         }
+        self.heed_sayings(link);
         // Written or equal: it goes on from what it brought or compared before.
         self.joints_wrote(link, run);
         self.step_on(link, length);
         self.plan(Event::Arrived(link, length))?;
         if !held {
             self.check_pieces(run)?;
-            self.compare_joints()?;
+            self.compare_joints(run)?;
         }
         // The planner may have taken the rest away.
         let left = self.lines.get(&link).map(|line| room(line.at, line.range.end));
@@ -185,8 +198,18 @@ impl Fan<'_> {
     }
 
     /// A body that is read through says that segments held behind it are of another file. It is one whole answer, and they
-    /// are not: they go.
+    /// are not: they go. But where it is read beside others that have this version, it is the odd one, unless a digest
+    /// decides and it has agreed so far; and no piece that has the right digest is doubted.
     fn contradicted(&mut self, link: LinkId, at: Offset) -> Result<(), LocalFault> {
+        let tried = self.planner.gained_on_trial(link);
+        let is_odd = tried.is_some_and(|gained| gained == Length::ZERO || self.digest() == LastWord::Joints);
+        let is_proven = self.checks.as_ref().is_some_and(|checks| checks.is_right(at));
+        let is_judged = self.lines.get(&link).is_some_and(|line| line.machine.is_some());
+        match (is_odd || is_proven, is_judged) {
+            (true, true) => return self.drive(link, LinkEvent::Differs(at)),
+            (true, false) => return self.over(link, Ending::Cut),
+            (false, _) => {}
+        }
         let behind: Vec<ByteRange> = self.planner.held().iter().filter(|run| run.end > at).collect();
         for run in behind {
             let wrong = ByteRange::new(run.start.max(at), run.end);
