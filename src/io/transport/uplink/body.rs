@@ -13,7 +13,7 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 
 use super::OutBody;
-use super::buffers::{self, Buffers};
+use super::buffers::{Buffers, PIECE};
 use super::direct::{self, Direct};
 use super::line::{Braking, Line};
 use crate::core::failure::{Failure, LocalFault};
@@ -81,11 +81,12 @@ impl SendBody {
     /// How much goes next.
     fn piece(&self) -> usize {
         let burst = self.brake.as_ref().map_or(u64::MAX, |(throttle, _)| throttle.burst().max(LEAST_PIECE));
-        let (there, most) = match &self.file {
-            Some(source) if self.before.is_empty() => (source.left(), source.piece()),
-            _ => (self.before.len() as u64, buffers::PIECE),
+        let most = usize::try_from(burst).unwrap_or(PIECE).min(PIECE);
+        let there = match self.before.len() {
+            0 => usize::try_from(self.file.as_ref().map_or(0, Source::left)).unwrap_or(PIECE),
+            length => length,
         };
-        usize::try_from(there.min(burst)).map_or(most, |piece| piece.min(most))
+        there.min(most)
     }
 
     /// The size of the piece that may go now.
@@ -136,14 +137,6 @@ impl SendBody {
 impl Source {
     fn left(&self) -> u64 {
         self.end.saturating_sub(self.at)
-    }
-
-    /// The most that is handed on at once.
-    fn piece(&self) -> usize {
-        match self.by {
-            By::Us => buffers::PIECE,
-            By::Kernel => direct::PIECE,
-        }
     }
 }
 

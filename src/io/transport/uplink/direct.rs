@@ -16,10 +16,9 @@ use bytes::Bytes;
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
+use super::buffers::PIECE;
 use super::line::Progress;
 
-/// The most that stands in hyper's queue for the file at once.
-pub(super) const PIECE: usize = 1 << 20;
 /// A shorter part is better read, and written together with the head.
 pub(super) const LEAST: u64 = 256 << 10;
 /// So much is read at once where the kernel does not do it.
