@@ -1,4 +1,5 @@
-//! The bytes that go out: read by position as hyper asks for them, braked, held back and stopped by the [`Line`].
+//! The bytes that go out: read by position as hyper asks for them, braked, held back and stopped by the [`Line`]; or
+//! filler in the place of bytes that the kernel sends ([`direct`]).
 
 use std::fs::File;
 use std::future::Future;
@@ -13,6 +14,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use super::OutBody;
 use super::buffers::{Buffers, PIECE};
+use super::direct::{self, Direct};
 use super::line::{Braking, Line};
 use crate::core::failure::{Failure, LocalFault};
 use crate::io::transport::{Brake, Throttle};
@@ -33,6 +35,16 @@ struct Source {
     file: Arc<File>,
     at: u64,
     end: u64,
+    by: By,
+}
+
+/// Who reads the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// We do.
+    Us,
+    /// The kernel, as it sends: filler goes in its place.
+    Kernel,
 }
 
 enum Braked {
@@ -53,8 +65,10 @@ impl SendBody {
             OutBody::Nothing => (Bytes::new(), None),
             OutBody::Bytes(bytes) => (bytes.clone(), None),
             OutBody::Source { before, file, range } => {
-                let source = Source { file: Arc::clone(file), at: range.start.0, end: range.end.0 };
-                (before.clone(), Some(source))
+                let (at, end) = (range.start.0, range.end.0);
+                let part = || Direct::new(before.len() as u64, file, at..end);
+                let by = if range.length().0 >= direct::LEAST && line.takes(part) { By::Kernel } else { By::Us };
+                (before.clone(), Some(Source { file: Arc::clone(file), at, end, by }))
             }
         };
         Self { line, buffers, before, file, brake: throttle.map(|t| (t, Braked::Idle)) }
@@ -107,10 +121,16 @@ impl SendBody {
             return Ok(self.before.split_to(piece.min(self.before.len())));
         }
         let Some(source) = &mut self.file else { return Ok(Bytes::new()) };
-        let mut buffer = self.buffers.take(piece);
-        source.file.read_exact_at(buffer.room(), source.at)?;
-        source.at += piece as u64;
-        Ok(buffer.into_bytes())
+        let bytes = match source.by {
+            By::Kernel => direct::filler(piece),
+            By::Us => {
+                let mut buffer = self.buffers.take(piece);
+                source.file.read_exact_at(buffer.room(), source.at)?;
+                buffer.into_bytes()
+            }
+        };
+        source.at += bytes.len() as u64;
+        Ok(bytes)
     }
 }
 
@@ -148,7 +168,8 @@ impl Body for SendBody {
     }
 }
 
-fn unreadable(error: &io::Error) -> Failure {
+/// Why the source cannot be sent.
+pub(super) fn unreadable(error: &io::Error) -> Failure {
     let detail = match error.kind() {
         ErrorKind::UnexpectedEof => "it became shorter while it was sent".to_owned(),
         _ => error.to_string(),

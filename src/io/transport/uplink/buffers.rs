@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 
-/// So much is read and handed on at once.
+/// So much is read and handed on at once; larger pieces cost as much, also where the kernel sends the file.
 pub(super) const PIECE: usize = 256 << 10;
 /// So many are kept: hyper holds two at a time for each request.
 const KEPT: usize = 8;

@@ -14,16 +14,20 @@
 //! | `answer` | the answer's head and body |
 //! | `body`, `buffers` | the bytes that go out |
 //! | `line` | the connection as hyper sees it: counts, and outlives a failed write |
+//! | `direct` | the part of a body that the kernel sends from the file |
+//! | `stream` | what a connection is made of |
 //! | `reach` | a new connection: names, proxies, TLS |
 //! | `pool` | idle connections |
 
 mod answer;
 mod body;
 mod buffers;
+mod direct;
 mod exchange;
 mod line;
 mod pool;
 mod reach;
+mod stream;
 mod talk;
 
 use std::fs::File;

@@ -11,7 +11,8 @@ use hyper_util::rt::TokioIo;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::body::SendBody;
-use super::line::{Line, Stream, Wire};
+use super::line::{Line, Wire};
+use super::stream::Stream;
 use crate::core::failure::Failure;
 use crate::core::time::{Delay, Mono};
 use crate::core::url::Origin;
@@ -42,8 +43,8 @@ struct Idle {
 
 impl Link {
     /// Over a stream that stands, on the runtime that runs now.
-    pub(super) async fn over(stream: Box<dyn Stream>) -> Result<Self, Failure> {
-        let line = Arc::new(Line::default());
+    pub(super) async fn over(stream: Stream) -> Result<Self, Failure> {
+        let line = Arc::new(Line::of(&stream));
         let wire = Wire::new(stream, Arc::clone(&line));
         let made = http1::Builder::new().handshake(TokioIo::new(wire)).await;
         let (sender, connection) = made.map_err(|e| explain::in_exchange(&e))?;

@@ -20,7 +20,7 @@ use rustls::pki_types::ServerName;
 use tower_service::Service;
 
 use super::Shared;
-use super::line::Stream;
+use super::stream::Stream;
 use crate::core::failure::Failure;
 use crate::core::proxy::ProxyUrl;
 use crate::core::url::MirrorUrl;
@@ -33,7 +33,7 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_TRIES: u32 = 3;
 
 type Fault = Box<dyn Error + Send + Sync>;
-type Made = Result<Box<dyn Stream>, Fault>;
+type Made = Result<Stream, Fault>;
 
 /// A host and a port to connect to.
 struct Place {
@@ -42,7 +42,7 @@ struct Place {
 }
 
 /// Connects, in the time that the settings allow.
-pub(super) async fn reach(shared: &Shared, url: &MirrorUrl) -> Result<Box<dyn Stream>, Failure> {
+pub(super) async fn reach(shared: &Shared, url: &MirrorUrl) -> Result<Stream, Failure> {
     shared.setup.check_family(url)?;
     let limit = shared.setup.settings.connect_timeout;
     match tokio::time::timeout(limit.as_std(), way(shared, url)).await {
@@ -89,14 +89,14 @@ async fn tcp(shared: &Shared, place: &Place) -> Made {
     connector.set_keepalive_interval(Some(KEEPALIVE));
     connector.set_keepalive_retries(Some(KEEPALIVE_TRIES));
     connector.set_tcp_user_timeout(Some(timeout.max(LEAST_USER_TIMEOUT)));
-    Ok(Box::new(connector.call(place.uri()?).await?.into_inner()))
+    Ok(Stream::Tcp(connector.call(place.uri()?).await?.into_inner()))
 }
 
-async fn over_tls(shared: &Shared, host: &str, stream: Box<dyn Stream>) -> Made {
+async fn over_tls(shared: &Shared, host: &str, stream: Stream) -> Made {
     let bare = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
     let name = ServerName::try_from(bare.to_owned())?;
     let connector = tokio_rustls::TlsConnector::from(Arc::clone(&shared.tls));
-    Ok(Box::new(connector.connect(name, stream).await?))
+    Ok(Stream::Tls(Box::new(connector.connect(name, stream).await?)))
 }
 
 async fn through_http(shared: &Shared, proxy: &ProxyUrl, url: &MirrorUrl, target: &Place) -> Made {
@@ -116,7 +116,7 @@ async fn through_http(shared: &Shared, proxy: &ProxyUrl, url: &MirrorUrl, target
         told.insert(USER_AGENT, agent);
     }
     let mut tunnel = Tunnel::new(place.uri()?, Already(Some(stream))).with_headers(told);
-    Ok(Box::new(tunnel.call(target.uri()?).await?.into_inner()))
+    Ok(tunnel.call(target.uri()?).await?.into_inner())
 }
 
 async fn through_socks(shared: &Shared, proxy: &ProxyUrl, target: &Place) -> Made {
@@ -128,7 +128,7 @@ async fn through_socks(shared: &Shared, proxy: &ProxyUrl, target: &Place) -> Mad
     }
     let far = if proxy.secret_url().scheme() == "socks5" { here(shared, target).await? } else { target.uri()? };
     let made = socks.call(far).await.map_err(|e| io::Error::other(format!("the SOCKS proxy: {e}")))?;
-    Ok(Box::new(made.into_inner()))
+    Ok(made.into_inner())
 }
 
 /// The target by its address, where the proxy is not to look names up.
@@ -186,10 +186,10 @@ impl Service<Name> for Names {
 }
 
 /// A connection that stands already, for those who speak to a proxy on it.
-struct Already(Option<Box<dyn Stream>>);
+struct Already(Option<Stream>);
 
 impl Service<Uri> for Already {
-    type Response = TokioIo<Box<dyn Stream>>;
+    type Response = TokioIo<Stream>;
     type Error = io::Error;
     type Future = Ready<Result<Self::Response, io::Error>>;
 

@@ -120,7 +120,7 @@ impl<'a> Talk<'a> {
 
     /// Bytes of the body that the connection has taken.
     pub(super) fn sent(&self) -> Length {
-        Length(self.line.state().sent.min(self.total))
+        Length(self.line.state().sent().min(self.total))
     }
 
     /// Informational answers that came.
@@ -152,7 +152,7 @@ impl<'a> Talk<'a> {
             self.interims = state.interims;
             self.word = Some(now);
         }
-        let (sent, flow) = (state.sent.min(self.total), state.flow);
+        let (sent, flow) = (state.sent().min(self.total), state.flow);
         let braking = state.braking;
         if braking == Braking::Lately {
             state.braking = Braking::Not;

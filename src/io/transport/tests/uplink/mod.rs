@@ -2,6 +2,7 @@
 
 mod answers;
 mod early;
+mod files;
 mod gates;
 mod patience;
 mod requests;
