@@ -74,6 +74,9 @@ pub(super) struct Fan<'a> {
     end: Option<BesideEnd>,
 }
 
+/// A smaller rest is left to whoever brings it.
+const WORTH_WATCHING: Length = Length(256 << 10);
+
 /// Are the planner's actions being carried out?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Acting {
@@ -98,7 +101,9 @@ impl Session {
         let broken = held.iter().len() > 1 || held.iter().any(|run| run.end > split.at);
         let missing = held.gaps(split.total).fold(Length::ZERO, |sum, gap| sum + gap.length());
         let pieces = self.orders.terms.pieces.is_some();
-        let several = self.orders.fan.connections > 1 && missing.0 >= 2 * self.orders.fan.least.0;
+        // With other mirrors at hand a small rest is not split, but taken from one that drips.
+        let others = self.orders.fan.seats.len() > 1 && missing >= WORTH_WATCHING;
+        let several = self.orders.fan.connections > 1 && (others || missing.0 >= 2 * self.orders.fan.least.0);
         (broken || several || pieces).then_some(split)
     }
 
