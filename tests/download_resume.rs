@@ -173,10 +173,11 @@ fn a_stalled_body_is_left_and_gone_on_with() {
 
 #[test]
 fn slow_is_not_stalled_and_outlives_the_give_up_window() {
-    let (w, data) = (World::new(), noise(43, 150_000));
+    // Some 100 KiB a second: progress, which is 64 KiB, comes well within the window, and the whole does not.
+    let (w, data) = (World::new(), noise(43, 500_000));
     let served = Served::new(&data);
-    let rig = Rig::start(move |a| served.reply(a).pace(3_000, ms(100)));
-    w.download(&rig.url("/f")).args(&["--stall-timeout", "1s"]).give_up("2s").run().exits(0);
+    let rig = Rig::start(move |a| served.reply(a).pace(10_000, ms(100)));
+    w.download(&rig.url("/f")).args(&["--stall-timeout", "1s"]).give_up("3s").run().exits(0);
     w.holds(&data);
     assert_eq!(rig.count(), 1);
 }

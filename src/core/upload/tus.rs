@@ -31,6 +31,8 @@ pub struct Tus {
     known: Known,
     /// The digest of the chunk to be sent.
     checksum: Option<String>,
+    /// The last body was answered, so that the server's count is of all that it got.
+    counted: bool,
 }
 
 /// Whose scheme, host and port a session URL has.
@@ -118,6 +120,7 @@ impl Tus {
         let keep = self.authority == Authority::Ours;
         match session_url(job.server(), location, keep) {
             Ok(url) => {
+                self.counted = true;
                 job.session.handle = Some(Handle::Url(url));
                 note_expiry(job, answer);
                 let at = if self.known.with_upload { offset(answer, "upload-offset") } else { None };
@@ -131,7 +134,7 @@ impl Tus {
     }
 
     /// HEAD: how far it is, if it is ours.
-    fn headed(job: &mut Job, answer: &Answer) -> Turn {
+    fn headed(&self, job: &mut Job, answer: &Answer) -> Turn {
         if !answer.is_success() {
             return Turn::status(answer);
         }
@@ -142,7 +145,7 @@ impl Tus {
         match offset(answer, "upload-offset") {
             Some(at) => {
                 // It may have kept more of a body that broke off than it knows: some append wherever they stand.
-                job.session.target.cut_within |= at < job.session.reached;
+                job.session.target.cut_within |= !self.counted && at < job.session.reached;
                 Turn::Found(Found::Confirmed(at))
             }
             None => foreign(answer, "it names no Upload-Offset (does a proxy take fields away?)"),
@@ -159,13 +162,14 @@ impl Tus {
 
     /// Its time has come, and it is still there?
     fn late(&mut self, job: &mut Job, range: ByteRange, answer: &Answer) -> Turn {
-        match Self::headed(job, answer) {
+        match self.headed(job, answer) {
             Turn::Found(Found::Confirmed(at)) if at == range.start => self.body(job, range),
             other => other,
         }
     }
 
     fn patch(&mut self, job: &Job, range: ByteRange) -> Turn {
+        self.counted = false;
         let checksum = self.checksum.take();
         let Some(ask) = self.on_session(job, Method::Patch) else { return Turn::Found(Found::Lost) };
         let mut ask = ask
@@ -178,7 +182,8 @@ impl Tus {
     }
 
     /// A 2xx can mean a part of it: only the offset counts.
-    fn patched(job: &mut Job, answer: &Answer) -> Turn {
+    fn patched(&mut self, job: &mut Job, answer: &Answer) -> Turn {
+        self.counted = true;
         if !answer.is_success() {
             return Turn::status(answer);
         }
@@ -212,7 +217,7 @@ impl Tus {
     }
 
     fn finished(&mut self, job: &mut Job, answer: &Answer) -> Turn {
-        match Self::headed(job, answer) {
+        match self.headed(job, answer) {
             Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() && job.session.target.cut_within => {
                 self.look(job)
             }
@@ -282,12 +287,12 @@ impl UploadProtocol for Tus {
             (At::Options, _) => self.options(job, answer),
             (At::Create, _) => self.created(job, answer),
             (At::Late, Call::Send(range)) => self.late(job, range, answer),
-            (At::Late, _) => Self::headed(job, answer),
-            (At::Session, Call::Probe) => Self::headed(job, answer),
+            (At::Late, _) => self.headed(job, answer),
+            (At::Session, Call::Probe) => self.headed(job, answer),
             (At::Stored, _) => Self::looked(job, answer),
             (At::Session, Call::Finish) => self.finished(job, answer),
             (At::Session, Call::Abandon) => Turn::Found(Found::Lost),
-            (At::Session, _) => Self::patched(job, answer),
+            (At::Session, _) => self.patched(job, answer),
         }
     }
 

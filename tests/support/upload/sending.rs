@@ -83,7 +83,9 @@ impl TusLine {
     #[track_caller]
     pub(crate) fn ends_right(&self, data: &[u8], ran: &Ran) {
         assert!(ran.succeeded(), "{ran}\n{}", self.story());
-        ran.uploaded("length");
+        // What a server counted is no evidence after a body that broke off, where it lets nobody look.
+        let hides = self.proxy.door.by("GET").last().is_some_and(|e| e.answer == Some(405));
+        ran.uploaded(if hides { "none" } else { "length" });
         self.holds(data, ran);
     }
 

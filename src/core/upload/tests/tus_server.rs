@@ -34,8 +34,10 @@ pub(super) struct TusServer {
     /// A byte of the next body is changed on the way.
     pub(super) spoil: u32,
     pub(super) metadata: String,
-    /// What it tells of the size of what it stored to who wants to read it; none where nobody may.
-    pub(super) readable: VecDeque<u64>,
+    /// Nobody may read what it stored.
+    pub(super) hides: bool,
+    /// It stored so much more than it counted, as the next who want to read it find.
+    pub(super) uncounted: VecDeque<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +64,8 @@ impl TusServer {
             silent: false,
             spoil: 0,
             metadata: String::new(),
-            readable: VecDeque::new(),
+            hides: false,
+            uncounted: VecDeque::new(),
         }
     }
 
@@ -163,10 +166,11 @@ impl Server for TusServer {
         }
         Some(match request.ask.method {
             Method::Head => self.head(index),
-            Method::Get => match self.readable.pop_front() {
-                Some(total) => answer(206, &[("content-range", format!("bytes 0-0/{total}").as_str())], b"x"),
-                None => answer(404, &[], b""),
-            },
+            Method::Get if self.hides => answer(405, &[], b""),
+            Method::Get => {
+                let total = upload.bytes.len() + self.uncounted.pop_front().unwrap_or(0);
+                answer(206, &[("content-range", format!("bytes 0-0/{total}").as_str())], b"x")
+            }
             Method::Delete => {
                 self.uploads[index].gone = Some(404);
                 answer(204, &[], b"")
