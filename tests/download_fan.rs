@@ -207,3 +207,44 @@ fn with_one_session_a_mirror_it_ends_there_and_nothing_hangs() {
     // Each brings 1 MB of 24: mended cuts would need 24 at least.
     assert!(asked < 16, "{asked} requests, each cut, of one session over four connections");
 }
+
+/// Such an answer ends where the comparison does and brings nothing new: it must not cost what is held behind gaps.
+#[test]
+fn an_answer_of_just_the_compared_block_costs_no_segment() {
+    let (w, data) = (World::new(), noise(1621, 8 * MB));
+    let rig = slow(&data);
+    four(&w, &rig).start().kill_when(|| rig.sent() > 4 * MB as u64);
+    w.holds_nothing();
+    let before = rig.sent();
+    let (served, bytes) = (Served::new(&data), Arc::clone(&data));
+    let first = std::sync::atomic::AtomicBool::new(true);
+    rig.now(move |a: &Asked| {
+        let reply = served.reply(a);
+        let from = a.from();
+        if from == 0 || !first.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            return reply;
+        }
+        let to = from + (64 << 10);
+        reply.instead("content-range", Some(&format!("bytes {from}-{}/{}", to - 1, bytes.len()))).body(&bytes, from..to)
+    });
+    four(&w, &rig).run().exits(0);
+    w.holds(&data);
+    let all = rig.sent();
+    assert!(all < (data.len() + 5 * MB / 2) as u64, "{all} bytes for {}, {before} of them before", data.len());
+}
+
+/// A rest too small to be split is taken all the same from a mirror that drips.
+#[test]
+fn a_small_rest_does_not_wait_for_a_mirror_that_drips() {
+    let (w, data) = (World::new(), noise(1622, MB));
+    let served = Served::new(&data);
+    let first = Rig::start(move |a: &Asked| served.reply(a).pace(500, ms(250)));
+    let served = Served::new(&data);
+    let fast = Rig::start(move |a: &Asked| served.reply(a));
+    let px = || w.download(&first.url("/f")).mirror(&fast.url("/f")).give_up("1m");
+    px().start().kill_when(|| first.sent() > 1_000);
+    w.holds_nothing();
+    px().run().exits(0);
+    w.holds(&data);
+    assert!(first.sent() < (MB / 2) as u64, "{} bytes of the drip", first.sent());
+}
