@@ -147,8 +147,9 @@ impl Session {
 
     /// What is read in one piece must not meet segments that are held: where links cannot go round them, they go.
     fn give_up_segments(&mut self, plan: Receive) -> Result<(), LocalFault> {
-        // An answer may end where the comparison does: it brings nothing, and what follows is asked for next.
-        let brings = plan.end.is_none_or(|end| plan.at < end);
+        // An answer may end where the comparison does, before the file does: it brings nothing, and what follows is asked for next.
+        let whole = |end: Offset| self.machine.total().is_some_and(|total| end >= total.as_end());
+        let brings = plan.end.is_none_or(|end| plan.at < end || whole(end));
         let appends = plan.place == Place::Part && plan.at >= plan.compare_until && brings;
         match &mut self.store {
             Some(store) if appends && store.segments().iter().len() > 1 => {
