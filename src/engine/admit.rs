@@ -329,7 +329,7 @@ fn is_as_left(finished: &Finished, meta: &Metadata) -> bool {
     finished.size == Length(meta.len()) && finished.inode == meta.ino() && finished.mtime_ns == mtime_ns(meta)
 }
 
-fn mtime_ns(meta: &Metadata) -> i128 {
+pub(super) fn mtime_ns(meta: &Metadata) -> i128 {
     i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())
 }
 

@@ -1,7 +1,6 @@
 //! Admission of uploads: is the file there, was it sent already, and is it still the one that was sent?
 
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::core::pers_xfer::record::{Direction, Evidence, Finished, Record, Stat
 use crate::core::printable::plain_error;
 use crate::core::range::Length;
 use crate::engine::Job;
-use crate::engine::admit::{Admission, Entry, updated};
+use crate::engine::admit::{Admission, Entry, mtime_ns, updated};
 use crate::io::part::Clobber;
 
 /// Decides about an upload, given the record that the state holds of it.
@@ -69,10 +68,6 @@ fn look_at(source: &Path) -> Result<Metadata, LocalFault> {
     let fault = |detail: String| LocalFault::Io { doing: "read", path: path.clone(), detail };
     let meta = std::fs::metadata(source).map_err(|e| fault(plain_error(&e)))?;
     if meta.is_file() { Ok(meta) } else { Err(fault("it is no regular file".to_owned())) }
-}
-
-fn mtime_ns(meta: &Metadata) -> i128 {
-    i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec())
 }
 
 /// A record of an upload that has none yet.

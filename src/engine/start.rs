@@ -19,7 +19,7 @@ use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice, Rounds};
 use crate::io::driver::{self, Hands};
-use crate::io::lane::TaskEnd;
+use crate::io::lane::{LaneFault, Task, TaskEnd};
 use crate::io::part::Clobber;
 
 /// That a transfer was taken up.
@@ -283,7 +283,6 @@ impl Supervisor<'_> {
         let outbox = self.mailbox.outbox.clone();
         let (clock, throttle) = (self.clock.clone(), self.throttle.clone());
         let seed = rand::RngExt::random(&mut *self.rng);
-        let post = outbox.clone();
         let task = self.lanes.spawn(move |clients| {
             let (credentials, user_agent) = (way.credentials.clone(), way.user_agent.clone());
             let hands = Hands { client: clients.of(&way), credentials, user_agent, throttle, clock, seed };
@@ -295,6 +294,12 @@ impl Supervisor<'_> {
                 drop(outbox.send((id, Mail::Closed(Box::new(closed)))));
             }
         });
+        self.look_after(id, task);
+    }
+
+    /// A session that ends in a defect of ours, or cannot begin, is told of like any other.
+    pub(super) fn look_after(&self, id: XferId, task: Result<Task, LaneFault>) {
+        let post = self.mailbox.outbox.clone();
         match task {
             Ok(task) => drop(tokio::task::spawn_local(async move {
                 if let TaskEnd::Panicked(message) = task.await {

@@ -26,7 +26,6 @@ use crate::engine::way::Way;
 use crate::engine::{Notice, Stop};
 use crate::io::driver::Closed;
 use crate::io::driver::upload::{self, Cleaned, Cleanup, Hands, Orders, Tell};
-use crate::io::lane::TaskEnd;
 
 /// What a file is said to be where nobody says anything.
 const MEDIA_TYPE: &str = "application/octet-stream";
@@ -134,7 +133,6 @@ impl Supervisor<'_> {
     /// Starts a session of an upload.
     pub(super) fn spawn_upload(&mut self, id: XferId, orders: Orders, way: &Arc<Way>, stop: CancellationToken) {
         let outbox = self.mailbox.outbox.clone();
-        let post = outbox.clone();
         let (hands, way) = (self.upload_hands(way), Arc::clone(way));
         let task = self.lanes.spawn(move |clients| {
             let hands = hands(clients.of(&way).uplink());
@@ -146,14 +144,7 @@ impl Supervisor<'_> {
                 drop(outbox.send((id, Mail::UploadClosed(Box::new(closed)))));
             }
         });
-        match task {
-            Ok(task) => drop(tokio::task::spawn_local(async move {
-                if let TaskEnd::Panicked(message) = task.await {
-                    drop(post.send((id, Mail::Panicked(message))));
-                }
-            })),
-            Err(fault) => drop(post.send((id, Mail::Panicked(fault.to_string())))),
-        }
+        self.look_after(id, task);
     }
 
     fn upload_hands(&mut self, way: &Arc<Way>) -> impl FnOnce(crate::io::transport::Uplink) -> Hands + Send + use<> {
