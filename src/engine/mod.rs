@@ -10,6 +10,7 @@
 //! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
+//! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
 
 mod abandon;
@@ -35,15 +36,17 @@ mod transfer;
 mod uploads;
 mod watch;
 mod way;
+mod world;
 
 pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
 pub use keys::{account, keys, manifest};
-pub use run::{EngineError, run};
-pub use serve::{Served, Service, serve};
+pub use run::{EngineError, run, run_in};
+pub use serve::{Served, Service, serve, serve_in};
 pub use stop::Stop;
 pub use way::network;
+pub use world::World;
 
 use std::path::PathBuf;
 use std::sync::Arc;

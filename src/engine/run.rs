@@ -1,6 +1,6 @@
 //! One run over jobs: they are taken up, the loop runs, reports come out.
 
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroU64;
 
 use crate::core::failure::LocalFault;
 use crate::core::hosts::Hosts;
@@ -14,17 +14,12 @@ use crate::engine::ended;
 use crate::engine::enter::Entered;
 use crate::engine::persist::Persist;
 use crate::engine::supervisor::{Parts, Supervisor};
-use crate::engine::way::LaneClients;
+use crate::engine::world::World;
 use crate::engine::{Ending, Job, Notice, Report, Service, Settings, Stop};
-use crate::io::clock::Clock;
-use crate::io::entropy::{NoEntropy, system_rng};
-use crate::io::lane::Lanes;
+use crate::io::entropy::NoEntropy;
 use crate::io::owner;
 use crate::io::state_file::{StateError, StateFile};
 use crate::io::transport::{NetConfigError, Throttle};
-
-/// At most so many lanes, however many processors there are.
-const MAX_LANES: usize = 4;
 
 /// Why a run cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +55,22 @@ pub fn run(
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Vec<Report>, EngineError> {
-    on_an_event_loop(async { Run::begin(settings, jobs, notices)?.finish(stop).await })
+    let world = World::of_the_system(settings.sync)?;
+    on_an_event_loop(run_in(world, settings, jobs, stop, notices))
+}
+
+/// The same in a world of one's own, on the local set that polls it.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_in(
+    world: World,
+    settings: Settings,
+    jobs: Vec<Job>,
+    stop: &Stop,
+    notices: &mut dyn FnMut(Notice),
+) -> Result<Vec<Report>, EngineError> {
+    Run::begin(world, settings, jobs, notices)?.finish(stop).await
 }
 
 /// Drives a future on this thread.
@@ -82,9 +92,14 @@ enum Slot {
 }
 
 impl<'a> Run<'a> {
-    fn begin(settings: Settings, mut jobs: Vec<Job>, notices: &'a mut dyn FnMut(Notice)) -> Result<Self, EngineError> {
+    fn begin(
+        world: World,
+        settings: Settings,
+        mut jobs: Vec<Job>,
+        notices: &'a mut dyn FnMut(Notice),
+    ) -> Result<Self, EngineError> {
         let bounds = jobs.first().map(|job| job.options.policy.given_bounds()).unwrap_or_default();
-        let mut supervisor = supervisor(settings, None, Hosts::new(bounds.0, bounds.1)?, notices)?;
+        let mut supervisor = supervisor(world, settings, None, Hosts::new(bounds.0, bounds.1)?, notices)?;
         if let Some(job) = jobs.first() {
             // Options that cannot be used end the run before it has begun.
             supervisor.ways.of(&job.options.net)?;
@@ -218,6 +233,7 @@ impl<'a> Run<'a> {
 
 /// A supervisor with nothing to do yet, and what the state file holds.
 pub(super) fn supervisor<'a>(
+    world: World,
     settings: Settings,
     service: Option<Service>,
     mut hosts: Hosts,
@@ -230,23 +246,10 @@ pub(super) fn supervisor<'a>(
     for text in loaded.warnings {
         notices(Notice::Remark { id: None, text });
     }
-    let clock = Clock::system();
+    let clock = world.clock.clone();
     hosts.restore(loaded.document.hosts().iter().cloned(), clock.now());
-    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let lanes = NonZeroUsize::new(processors.min(MAX_LANES)).unwrap_or(NonZeroUsize::MIN);
-    let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock.clone()));
-    Ok(Supervisor::new(Parts {
-        hosts,
-        rng: Box::new(system_rng()?),
-        lanes: Lanes::new(lanes, LaneClients::default),
-        persist,
-        settings,
-        service,
-        clock,
-        throttle,
-        seen: loaded.document,
-        notices,
-    }))
+    let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock));
+    Ok(Supervisor::new(Parts { world, hosts, persist, settings, service, throttle, seen: loaded.document, notices }))
 }
 
 /// The name of a job for people: its file's, else its URL's.

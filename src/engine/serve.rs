@@ -8,6 +8,7 @@ use crate::engine::claims::Living;
 use crate::engine::ended::{self, Why};
 use crate::engine::run::{on_an_event_loop, supervisor};
 use crate::engine::supervisor::Supervisor;
+use crate::engine::world::World;
 use crate::engine::{Ending, EngineError, Notice, Report, Settings, Stop};
 use crate::io::state_file::StateFile;
 
@@ -40,17 +41,30 @@ pub fn serve(
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Served, EngineError> {
+    let world = World::of_the_system(settings.sync)?;
+    on_an_event_loop(serve_in(world, settings, service, stop, notices))
+}
+
+/// The same in a world of one's own, on the local set that polls it.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_in(
+    world: World,
+    settings: Settings,
+    service: Service,
+    stop: &Stop,
+    notices: &mut dyn FnMut(Notice),
+) -> Result<Served, EngineError> {
     let hosts = hosts_for(&settings)?;
-    on_an_event_loop(async {
-        let mut supervisor = supervisor(settings, Some(service), hosts, notices)?;
-        supervisor.look_for_work();
-        supervisor.run(stop).await?;
-        if service == Service::UntilDone {
-            supervisor.tell_of_the_rest()?;
-        }
-        let left = supervisor.fresh.len() + supervisor.watch.waiting();
-        Ok(Served { reports: std::mem::take(&mut supervisor.ended).into_values().collect(), left })
-    })
+    let mut supervisor = supervisor(world, settings, Some(service), hosts, notices)?;
+    supervisor.look_for_work();
+    supervisor.run(stop).await?;
+    if service == Service::UntilDone {
+        supervisor.tell_of_the_rest()?;
+    }
+    let left = supervisor.fresh.len() + supervisor.watch.waiting();
+    Ok(Served { reports: std::mem::take(&mut supervisor.ended).into_values().collect(), left })
 }
 
 /// The hosts' backoff keeps to the bounds that were typed for the first transfer to be run, as it does for a download.

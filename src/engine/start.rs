@@ -213,11 +213,10 @@ impl Supervisor<'_> {
         if direction == Direction::Upload {
             return self.start_upload(host, id, mirror, now);
         }
-        let sync = self.settings.sync;
         let Some((fan, guests)) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         transfer.said = None;
-        let Some(orders) = transfer.orders(mirror, freshness, sync, fan) else {
+        let Some(orders) = transfer.orders(mirror, freshness, &self.spec, fan) else {
             guests.iter().for_each(|host| self.slots.leave(host));
             return Slot::Back;
         };

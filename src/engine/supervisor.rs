@@ -24,10 +24,12 @@ use crate::engine::transfer::{Running, Transfer};
 use crate::engine::uploads::Uploads;
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
+use crate::engine::world::World;
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
 use crate::io::driver::{Closed, Tell, upload};
 use crate::io::lane::Lanes;
+use crate::io::part::Spec;
 use crate::io::transport::Throttle;
 
 /// What reaches the loop from sessions.
@@ -48,6 +50,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) clock: Clock,
     pub(super) rng: Box<dyn rand::Rng>,
     pub(super) lanes: Lanes<LaneClients>,
+    /// How part files are opened.
+    pub(super) spec: Spec,
     pub(super) ways: Ways,
     pub(super) throttle: Option<Throttle>,
     pub(super) persist: Persist,
@@ -92,11 +96,9 @@ impl Mailbox {
 
 /// What a supervisor is made of.
 pub(super) struct Parts<'a> {
+    pub(super) world: World,
     pub(super) settings: Settings,
     pub(super) service: Option<Service>,
-    pub(super) clock: Clock,
-    pub(super) rng: Box<dyn rand::Rng>,
-    pub(super) lanes: Lanes<LaneClients>,
     pub(super) throttle: Option<Throttle>,
     pub(super) persist: Persist,
     pub(super) hosts: Hosts,
@@ -106,17 +108,19 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Supervisor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
-        let Parts { settings, service, clock, rng, lanes, throttle, persist, hosts, seen, notices } = parts;
+        let Parts { world, settings, service, throttle, persist, hosts, seen, notices } = parts;
+        let World { clock, rng, lanes, spec, looks, network } = world;
         Self {
             slots: Slots::new(settings.max_transfers, settings.max_per_host),
-            watch: Watch::new(clock.now().mono),
+            watch: Watch::new(clock.now().mono, looks),
             uploads: Uploads::default(),
             settings,
             service,
             clock,
             rng,
             lanes,
-            ways: Ways::default(),
+            spec,
+            ways: Ways::over(network),
             throttle,
             persist,
             hosts,

@@ -19,7 +19,7 @@ use crate::engine::claims::Loss;
 use crate::engine::ended::held_of;
 use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
-use crate::engine::{FailedPart, Notice, SyncMode, WaitReason};
+use crate::engine::{FailedPart, Notice, WaitReason};
 use crate::io::driver::upload::Known;
 use crate::io::driver::{FanPlan, Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
@@ -232,13 +232,7 @@ impl Transfer {
     }
 
     /// What a session with this mirror is to do.
-    pub(super) fn orders(
-        &mut self,
-        mirror: usize,
-        freshness: Freshness,
-        sync: SyncMode,
-        fan: FanPlan,
-    ) -> Option<Orders> {
+    pub(super) fn orders(&mut self, mirror: usize, freshness: Freshness, spec: &Spec, fan: FanPlan) -> Option<Orders> {
         let record = self.machine.record();
         let asked = record.mirrors.get(mirror)?;
         let (url, named_with) = (asked.url.clone(), asked.named_with.clone());
@@ -251,7 +245,7 @@ impl Transfer {
             dossier: record.dossier.clone(),
             home: self.home()?,
             store: self.store.take(),
-            terms: self.terms(sync),
+            terms: self.terms(spec),
             company: if others { Company::Others } else { Company::Alone },
             freshness,
             revalidate: self.revalidate.clone(),
@@ -271,7 +265,7 @@ impl Transfer {
         }
     }
 
-    fn terms(&self, sync: SyncMode) -> Terms {
+    fn terms(&self, spec: &Spec) -> Terms {
         let record = self.record();
         Terms {
             digests: record.digests.clone(),
@@ -279,7 +273,7 @@ impl Transfer {
             require: record.options.require,
             clobber: self.clobber,
             mtime: record.options.mtime,
-            spec: Spec::new(record.digests.iter().map(|d| d.algorithm).collect(), sync),
+            spec: Spec { algorithms: record.digests.iter().map(|d| d.algorithm).collect(), ..spec.clone() },
         }
     }
 

@@ -15,7 +15,7 @@ use crate::engine::supervisor::Supervisor;
 use crate::engine::{Ending, EngineError};
 
 /// How often the state file is looked at.
-const EVERY: Delay = Delay::from_millis(500);
+pub(super) const EVERY: Delay = Delay::from_millis(500);
 /// So many transfers are claimed at once at first, then twice as many, and so on.
 const FIRST_BATCH: usize = 256;
 /// A batch is never larger.
@@ -25,6 +25,7 @@ const LAST_BATCH: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct Watch {
     due: Mono,
+    every: Delay,
     /// To be claimed, in order.
     candidates: VecDeque<XferId>,
     waiting: BTreeSet<XferId>,
@@ -34,9 +35,10 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(now: Mono) -> Self {
+    pub(super) fn new(now: Mono, every: Delay) -> Self {
         Self {
-            due: now + EVERY,
+            due: now + every,
+            every,
             candidates: VecDeque::new(),
             waiting: BTreeSet::new(),
             of_others: BTreeMap::new(),
@@ -88,7 +90,7 @@ impl Supervisor<'_> {
         if now.mono < self.watch.due || !self.looks_at_others() {
             return Ok(());
         }
-        self.watch.due = now.mono + EVERY;
+        self.watch.due = now.mono + self.watch.every;
         if self.persist.has_changed() {
             self.read_again()?;
             self.hear_wishes(now);

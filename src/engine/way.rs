@@ -13,8 +13,8 @@ use crate::core::printable::plain_error;
 use crate::core::proxy::{ProxyRules, ProxyUrl};
 use crate::engine::{EngineError, Timeouts};
 use crate::io::transport::{
-    Client, Cookies, Credentials, Family, Identity, LocationTrust, Login, NetSettings, Netrc, Pin, Roots, USER_AGENT,
-    UserHeader, Verify,
+    Client, Cookies, Credentials, Family, Identity, LocationTrust, Login, NetSettings, Netrc, Network, Pin, Roots,
+    USER_AGENT, UserHeader, Verify,
 };
 
 /// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
@@ -31,31 +31,44 @@ pub(super) struct Way {
 }
 
 /// All ways of a run.
-#[derive(Debug, Default)]
-pub(super) struct Ways(BTreeMap<Arc<NetOptions>, Arc<Way>>);
+#[derive(Default)]
+pub(super) struct Ways {
+    known: BTreeMap<Arc<NetOptions>, Arc<Way>>,
+    /// In place of sockets.
+    script: Option<Arc<dyn Network>>,
+}
 
 /// The clients of one lane.
 #[derive(Debug, Default)]
 pub(super) struct LaneClients(RefCell<BTreeMap<usize, Client>>);
 
 impl Ways {
+    /// Ways over a scripted network, where there is one.
+    pub(super) fn over(script: Option<Arc<dyn Network>>) -> Self {
+        Self { script, ..Self::default() }
+    }
+
     /// The way of these options.
     ///
     /// # Errors
     /// What in them cannot be used, or no longer: a file that is gone.
     pub(super) fn of(&mut self, options: &Arc<NetOptions>) -> Result<Arc<Way>, EngineError> {
-        if let Some(way) = self.0.get(options) {
+        if let Some(way) = self.known.get(options) {
             return Ok(Arc::clone(way));
         }
         let (settings, credentials) = network(options).map_err(EngineError::Options)?;
+        let client = Client::new(&settings)?;
         let way = Arc::new(Way {
-            number: self.0.len(),
-            client: Client::new(&settings)?,
+            number: self.known.len(),
+            client: match &self.script {
+                Some(network) => client.scripted(Arc::clone(network)),
+                None => client,
+            },
             credentials,
             user_agent: settings.user_agent,
             timeouts: timeouts(options),
         });
-        self.0.insert(Arc::clone(options), Arc::clone(&way));
+        self.known.insert(Arc::clone(options), Arc::clone(&way));
         Ok(way)
     }
 }

@@ -17,6 +17,7 @@ pub struct Clock(Source);
 enum Source {
     System,
     Sim(Arc<Mutex<Now>>),
+    Runtime(RuntimeClock),
 }
 
 impl Clock {
@@ -31,6 +32,7 @@ impl Clock {
         match &self.0 {
             Source::System => Now { wall: wall(), mono: mono() },
             Source::Sim(now) => *now.lock().unwrap_or_else(PoisonError::into_inner),
+            Source::Runtime(clock) => clock.now(),
         }
     }
 }
@@ -64,6 +66,35 @@ impl SimClock {
     }
     fn change(&self, how: impl FnOnce(&mut Now)) {
         how(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Clocks that go by the time of the event loop, which a simulation can have pass in no time; the wall clock can be set.
+#[derive(Clone, Debug)]
+pub struct RuntimeClock {
+    began: tokio::time::Instant,
+    /// The wall time at which the other clock stood at zero.
+    zero: Arc<Mutex<Epoch>>,
+}
+
+impl RuntimeClock {
+    /// Clocks that stand at this wall time, and at zero, now. To be made on the event loop.
+    pub fn at(wall: Epoch) -> Self {
+        Self { began: tokio::time::Instant::now(), zero: Arc::new(Mutex::new(wall)) }
+    }
+    /// A clock that shows this time.
+    pub fn clock(&self) -> Clock {
+        Clock(Source::Runtime(self.clone()))
+    }
+    /// Somebody sets the wall clock; the monotonic one does not notice.
+    pub fn set_wall(&self, wall: Epoch) {
+        let passed = self.now().mono.since(Mono::ZERO);
+        *self.zero.lock().unwrap_or_else(PoisonError::into_inner) = wall - passed;
+    }
+    fn now(&self) -> Now {
+        let passed = Delay::from(self.began.elapsed());
+        let zero = *self.zero.lock().unwrap_or_else(PoisonError::into_inner);
+        Now { wall: zero + passed, mono: Mono::ZERO + passed }
     }
 }
 

@@ -31,6 +31,14 @@ const LAST_MOMENT: Duration = Duration::from_millis(100);
 pub struct Lanes<L: 'static> {
     slots: Vec<Slot<L>>,
     make_local: Arc<dyn Fn() -> L + Send + Sync>,
+    /// No thread at all: tasks run where they are started.
+    here: Option<Here<L>>,
+}
+
+/// The one lane of a simulation: the thread that starts tasks.
+struct Here<L> {
+    local: Rc<L>,
+    load: Arc<Load>,
 }
 
 /// A task on a lane. As a future it tells how the task ended; dropping it changes nothing for the task.
@@ -98,7 +106,14 @@ impl<L: 'static> Lanes<L> {
         Self {
             slots: (0..count.get()).map(|_| Slot { load: Arc::default(), lane: Mutex::new(None) }).collect(),
             make_local: Arc::new(make_local),
+            here: None,
         }
+    }
+
+    /// No threads: tasks run on the local set in which they are started, one after the other, as a simulation needs it.
+    pub fn here(make_local: impl Fn() -> L + Send + Sync + 'static) -> Self {
+        let here = Here { local: Rc::new(make_local()), load: Arc::default() };
+        Self { slots: Vec::new(), make_local: Arc::new(make_local), here: Some(here) }
     }
 
     /// Starts a task on the lane that has the fewest. `make` is called there, with what the lane owns, and the task
@@ -111,8 +126,9 @@ impl<L: 'static> Lanes<L> {
         F: Future<Output = ()> + 'static,
     {
         let (end, task) = oneshot::channel();
-        let Some(slot) = self.slots.iter().min_by_key(|slot| slot.load.count()) else { return Ok(Task(task)) };
-        let counted = Counted::new(&slot.load);
+        let slot = self.slots.iter().min_by_key(|slot| slot.load.count());
+        let load = slot.map(|slot| &slot.load).or(self.here.as_ref().map(|here| &here.load));
+        let Some(counted) = load.map(Counted::new) else { return Ok(Task(task)) };
         let run = move |local: Rc<L>| {
             // A panic of `make` is caught like one of the task.
             let body = tokio::task::spawn_local(async move { make(local).await });
@@ -123,13 +139,18 @@ impl<L: 'static> Lanes<L> {
                 let _ = end.send(how);
             });
         };
-        slot.order(Order::Run(Box::new(run)), &self.make_local)?;
+        match (&self.here, slot) {
+            (Some(here), _) => run(Rc::clone(&here.local)),
+            (None, Some(slot)) => slot.order(Order::Run(Box::new(run)), &self.make_local)?,
+            (None, None) => {}
+        }
         Ok(Task(task))
     }
 
     /// Tasks that run, or wait to be started.
     pub fn running(&self) -> usize {
-        self.slots.iter().map(|slot| slot.load.count()).sum()
+        let here = self.here.as_ref().map_or(0, |here| here.load.count());
+        here + self.slots.iter().map(|slot| slot.load.count()).sum::<usize>()
     }
 
     /// Lets the tasks end, drops those that have not when `patience` is over, and joins the threads. Tell the tasks to

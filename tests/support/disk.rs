@@ -103,6 +103,11 @@ impl Disk {
         self
     }
 
+    /// The same disk, whose folder has this path now.
+    pub(crate) fn at(self, root: &Path) -> Self {
+        Self { root: root.to_owned(), ..self }
+    }
+
     /// One effect more was done.
     pub(crate) fn take(&mut self, effect: &Effect) {
         self.steps += 1;
@@ -141,6 +146,10 @@ impl Disk {
             }
             Effect::Unlink { path } => {
                 let path = self.relative(path);
+                // The mark of a living process comes without an effect: nothing of it matters after a loss of power.
+                if is_life_sign(&path) {
+                    return;
+                }
                 let file = self.names.remove(&path).expect("it has the name that it loses");
                 self.bury(file);
                 self.in_flight.push(NameEffect::Take { path, file });
@@ -421,6 +430,10 @@ fn renumbered(content: &[u8], inodes: &BTreeMap<u64, u64>) -> Vec<u8> {
         at += 8 + body.len();
     }
     content
+}
+
+fn is_life_sign(path: &Path) -> bool {
+    path.extension().and_then(|text| text.to_str()).is_some_and(|text| text.starts_with("run-"))
 }
 
 fn last<T>(all: &[T]) -> &T {

@@ -10,7 +10,7 @@ use persxfer::core::pers_xfer::record::Evidence;
 use persxfer::core::range::Length;
 use persxfer::core::time::{Epoch, Mono};
 use persxfer::io::effects::failpoints::{Effect, Recording};
-use persxfer::io::part::{BlockSums, Boot, Clobber, PartStore, Publish, Spec, SyncMode, tidy};
+use persxfer::io::part::{BlockSums, Boot, Clobber, PartStore, Publish, Slow, Spec, SyncMode, tidy};
 use sha2::Digest as _;
 
 use crate::disk::{Disk, LaidOut, memory};
@@ -520,7 +520,7 @@ impl Holds {
 
 fn spec(way: Way, boot: u8) -> Spec {
     let algorithms = if way.digest { vec![Algorithm::Sha256] } else { Vec::new() };
-    Spec { algorithms, sync: way.sync, sums: BlockSums::default(), boot: Boot::Id([boot; 16]) }
+    Spec { algorithms, sync: way.sync, sums: BlockSums::default(), boot: Boot::Id([boot; 16]), slow: Slow::Beside }
 }
 
 /// An effect in a few words.

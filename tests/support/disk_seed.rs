@@ -1,5 +1,7 @@
 //! Seeds: every crash that the model makes has a name, is told when something is wrong after it, and can be made again.
 
+#![allow(dead_code, reason = "each test binary uses its own part of it")]
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use persxfer::io::effects::failpoints::Effect;

@@ -8,7 +8,7 @@ use crate::core::mirrors::{self, Freshly};
 use crate::core::pers_xfer::machine::{PersFileXfer, State};
 use crate::core::pers_xfer::record::{Evidence, Finished, MirrorRecord, Record, Standing, Status, error_code};
 use crate::core::pers_xfer::rules::Rules;
-use crate::core::pers_xfer::waiting::Wait;
+use crate::core::pers_xfer::waiting::{Wait, longest_wait};
 use crate::core::pers_xfer::{Action, Urgency};
 use crate::core::time::Now;
 use crate::core::units::human_delay;
@@ -242,6 +242,8 @@ impl PersFileXfer {
     pub(super) fn patience_of(record: &Record, rules: &Rules, now: Now) -> Patience {
         // What was suspended waited for nothing.
         let due = record.next_request_time.filter(|_| record.status == Status::Pending);
+        let latest = record.patience_at.map(|at| at + longest_wait(record, rules));
+        let due = due.map(|due| latest.map_or(due, |latest| due.min(latest)));
         Patience::restore(
             rules.give_up,
             rules.give_up_from,

@@ -1,19 +1,22 @@
 //! Waiting: why and until when nothing is done, the pass that failed, and a wait that was stored.
 //!
 //! Waits run on the monotonic clock and are stored by the wall clock. Where the wall clock is set during a wait, what is
-//! stored follows it; where it was set while nobody was looking, a stored wait is cut to the longest that could have been
-//! meant (design section 4).
+//! stored follows it; where it was set while nobody was looking, a stored wait is cut to the longest that was meant
+//! (design section 4).
 
 use crate::core::failure::LocalFault;
 use crate::core::machine::Cx;
 use crate::core::mirrors::{HeldBy, Hold, Holds};
 use crate::core::pers_xfer::machine::{PersFileXfer, State};
 use crate::core::pers_xfer::record::Record;
-use crate::core::pers_xfer::rules::{CLOCK_SET, LOCAL_AGAIN, OnLocalFault, RESUME_AFTER, Rounds};
+use crate::core::pers_xfer::rules::{CLOCK_SET, LOCAL_AGAIN, OnLocalFault, RESUME_AFTER, Rounds, Rules};
 use crate::core::pers_xfer::{Action, Urgency};
 use crate::core::time::{Delay, Epoch, Mono, Now};
 use crate::core::url::Origin;
 use crate::core::verdict::RETRY_AFTER_CAP;
+
+/// A host backs off for so long at most, unless other bounds were given (BOINC's longest delay).
+const HOST_BACKS_OFF: Delay = Delay::from_hours(4);
 
 /// A wait.
 #[derive(Clone, Debug)]
@@ -138,11 +141,10 @@ impl PersFileXfer {
         cx.out.push(Action::Rest(fault));
     }
 
-    /// The wait that a stored record still has before it: at most what the policy could have drawn, and not before some
-    /// mirror may be asked.
+    /// The wait that a stored record still has before it: at most what was drawn, and not before some mirror may be asked.
     pub(super) fn stored_wait(&self, now: Now) -> Wait {
         let stored = self.record.next_request_time.map_or(Delay::ZERO, |at| at.since(now.wall));
-        let due = now.mono + stored.min(self.rules.policy.longest());
+        let due = now.mono + stored.min(longest_wait(&self.record, &self.rules));
         self.not_before_a_mirror_is_free(due, self.stored_reason(stored), now)
     }
 
@@ -192,6 +194,16 @@ impl Reason {
     /// Is such a wait honoured by a later run?
     const fn is_stored(&self) -> bool {
         !matches!(self, Self::Ready | Self::Local(_))
+    }
+}
+
+/// No stored wait was meant to be longer: the delay that was drawn last, or what a host backs off, where that is more;
+/// else the longest that can be drawn. What a server asks for beyond that is stored with its mirror.
+pub(super) fn longest_wait(record: &Record, rules: &Rules) -> Delay {
+    let longest = rules.policy.longest();
+    match record.backoff.previous {
+        Delay::ZERO => longest,
+        drawn => drawn.max(HOST_BACKS_OFF.min(longest)),
     }
 }
 

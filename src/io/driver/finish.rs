@@ -7,7 +7,7 @@ use crate::core::pers_xfer::record::{Evidence, Finished};
 use crate::core::range::{Length, RangeSet};
 use crate::io::driver::session::Session;
 use crate::io::driver::{Mtime, Tell};
-use crate::io::part::{Clobber, PartStore, Publish, adopt_equal};
+use crate::io::part::{Clobber, PartStore, Publish, Slow, adopt_equal};
 
 /// The digests found, by algorithm.
 type Found = Vec<(Algorithm, Vec<u8>)>;
@@ -100,6 +100,11 @@ impl Session {
         work: impl FnOnce(&mut PartStore) -> Result<R, LocalFault> + Send + 'static,
     ) -> Result<R, LocalFault> {
         let Some(mut store) = self.store.take() else { return Err(no_store()) };
+        if self.orders.terms.spec.slow == Slow::InTurn {
+            let result = work(&mut store);
+            self.store = Some(store);
+            return result;
+        }
         let done = tokio::task::spawn_blocking(move || {
             let result = work(&mut store);
             (store, result)

@@ -9,6 +9,7 @@
 //!
 //! All effects of a process are done one after the other here, so that their order is the one recorded.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, IoSlice, Seek as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -77,6 +78,36 @@ static TAPES: Mutex<Vec<Arc<Mutex<Tape>>>> = Mutex::new(Vec::new());
 static COUNT: Mutex<u64> = Mutex::new(0);
 static ABORT: LazyLock<Option<Abort>> = LazyLock::new(|| Abort::parse(&std::env::var("PERSXFER_ABORT_AT").ok()?));
 static LINES: LazyLock<Option<PathBuf>> = LazyLock::new(|| std::env::var_os("PERSXFER_EFFECTS").map(PathBuf::from));
+
+thread_local! {
+    /// How many effects this thread may still have; `None` for any number.
+    static LEFT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// What this thread does to the disk from its nth effect on does not happen, as if its process had been killed: the effects
+/// fail, until [`revive`].
+pub fn die_after(effects: u64) {
+    LEFT.set(Some(effects));
+}
+
+/// Another process begins.
+pub fn revive() {
+    LEFT.set(None);
+}
+
+/// Has this thread been killed?
+pub fn is_dead() -> bool {
+    LEFT.get() == Some(0)
+}
+
+/// One effect less.
+fn live_on() -> Result<(), rustix::io::Errno> {
+    if is_dead() {
+        return Err(rustix::io::Errno::IO);
+    }
+    LEFT.set(LEFT.get().map(|left| left - 1));
+    Ok(())
+}
 
 impl Recording {
     /// Records what this process does below `root`, an absolute path. The files that stand there already are known.
@@ -153,11 +184,12 @@ impl Abort {
 }
 
 /// Does an effect, and tells everybody.
-pub(super) fn announced<R, E>(
+pub(super) fn announced<R, E: From<rustix::io::Errno>>(
     name: &str,
     act: impl FnOnce() -> Result<R, E>,
     effect: impl FnOnce(&R) -> Effect,
 ) -> Result<R, E> {
+    live_on()?;
     let mut count = locked(&COUNT);
     *count += 1;
     tell(*count, name);

@@ -126,7 +126,7 @@ impl PartStore {
         }
         let catch_up = self.beat.catch_up_now(now);
         let checkpoint = self.prepare_checkpoint(catch_up)?;
-        let begun = self.flusher.start(checkpoint);
+        let begun = self.flusher.start(checkpoint, self.spec.slow);
         self.beat.checkpoint_at = Some(now);
         Ok(begun == Begun::Yes)
     }

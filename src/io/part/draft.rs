@@ -82,7 +82,7 @@ impl Draft {
                 Some(proof) => run.resume(proof.into()),
                 None => run,
             };
-            self.hasher = Some(Hasher::new(run));
+            self.hasher = Some(Hasher::new(run, spec.slow));
         } else if spec.sums == BlockSums::AtTimes {
             let run = match proof {
                 Some(proof) => run.trust(proof.into()),

@@ -11,7 +11,6 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::range::RangeSet;
 use crate::io::effects;
-use crate::io::part::SyncMode;
 use crate::io::part::draft::{Draft, Gaps};
 use crate::io::part::fault::on;
 use crate::io::part::hasher::Mark;
@@ -19,6 +18,7 @@ use crate::io::part::journal::Journal;
 use crate::io::part::lagging::{CatchUp, Lagging};
 use crate::io::part::record::{Claim, Entry, Segments};
 use crate::io::part::run::Snapshot;
+use crate::io::part::{Slow, SyncMode};
 
 /// How long a checkpoint waits for the digests to come so far; without them it says less.
 const MARK_WAIT: Duration = Duration::from_secs(2);
@@ -149,7 +149,32 @@ impl Marked {
 
 /// The thread of the checkpoint under way. Dropping it waits for its end.
 #[derive(Debug, Default)]
-pub(super) struct Flusher(Option<JoinHandle<Result<(), LocalFault>>>);
+pub(super) struct Flusher(Option<UnderWay>);
+
+/// A checkpoint that was begun.
+#[derive(Debug)]
+enum UnderWay {
+    Thread(JoinHandle<Result<(), LocalFault>>),
+    /// It is over already, and nobody has asked how it went.
+    Over(Result<(), LocalFault>),
+}
+
+impl UnderWay {
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Thread(thread) => thread.is_finished(),
+            Self::Over(_) => true,
+        }
+    }
+
+    /// How it went; waits for its end.
+    fn result(self) -> Result<(), LocalFault> {
+        match self {
+            Self::Thread(thread) => result(thread),
+            Self::Over(result) => result,
+        }
+    }
+}
 
 /// Is a checkpoint under way?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,22 +192,23 @@ impl Flusher {
     }
 
     /// Begins a checkpoint; none may be under way.
-    pub(super) fn start(&mut self, checkpoint: Checkpoint) -> Begun {
-        self.0 = std::thread::Builder::new().name("flush".into()).spawn(move || checkpoint.run()).ok();
+    pub(super) fn start(&mut self, checkpoint: Checkpoint, slow: Slow) -> Begun {
+        let thread = || std::thread::Builder::new().name("flush".into());
+        self.0 = match slow {
+            Slow::Beside => thread().spawn(move || checkpoint.run()).ok().map(UnderWay::Thread),
+            Slow::InTurn => Some(UnderWay::Over(checkpoint.run())),
+        };
         if self.is_busy() { Begun::Yes } else { Begun::No }
     }
 
     /// The result of a checkpoint that has ended meanwhile.
     pub(super) fn reap(&mut self) -> Result<(), LocalFault> {
-        match self.0.take_if(|thread| thread.is_finished()) {
-            Some(thread) => result(thread),
-            None => Ok(()),
-        }
+        self.0.take_if(|checkpoint| checkpoint.is_over()).map_or(Ok(()), UnderWay::result)
     }
 
     /// Waits for the checkpoint under way.
     pub(super) fn wait(&mut self) -> Result<(), LocalFault> {
-        self.0.take().map_or(Ok(()), result)
+        self.0.take().map_or(Ok(()), UnderWay::result)
     }
 }
 

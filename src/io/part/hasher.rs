@@ -13,6 +13,7 @@ use std::thread::JoinHandle;
 use bytes::Bytes;
 
 use crate::core::failure::LocalFault;
+use crate::io::part::Slow;
 use crate::io::part::run::{Run, Snapshot};
 
 /// Bytes hashed inline before a thread is worth it: 1 MiB.
@@ -28,6 +29,7 @@ pub(super) struct Hasher {
     home: Home,
     /// Bytes fed inline so far.
     inline: u64,
+    slow: Slow,
 }
 
 /// Where the run is.
@@ -47,14 +49,14 @@ pub(super) enum Mark {
 }
 
 impl Hasher {
-    pub(super) fn new(run: Run) -> Self {
-        Self { home: Home::Here(Box::new(run)), inline: 0 }
+    pub(super) fn new(run: Run, slow: Slow) -> Self {
+        Self { home: Home::Here(Box::new(run)), inline: 0, slow }
     }
 
     /// Takes `pieces`, which have just been written at `at`.
     pub(super) fn feed(&mut self, at: u64, pieces: Vec<Bytes>) {
         let length: u64 = pieces.iter().map(|b| b.len() as u64).sum();
-        if self.inline >= INLINE {
+        if self.is_long() {
             self.send_away(at);
         }
         match &mut self.home {
@@ -74,11 +76,16 @@ impl Hasher {
             Home::Away(beside) => beside.jump(to),
             Home::Here(_) => {
                 self.inline += to.saturating_sub(from);
-                if self.inline >= INLINE {
+                if self.is_long() {
                     self.send_away(to);
                 }
             }
         }
+    }
+
+    /// Is a thread worth it?
+    fn is_long(&self) -> bool {
+        self.inline >= INLINE && self.slow == Slow::Beside
     }
 
     /// Asks where the digests stand at the end of what was fed.

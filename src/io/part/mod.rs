@@ -80,6 +80,18 @@ pub struct Spec {
     pub sums: BlockSums,
     /// This boot of the machine: [`Boot::current`], except in tests.
     pub boot: Boot,
+    /// What is slow.
+    pub slow: Slow,
+}
+
+/// Where slow work on files is done: hashing, flushing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Slow {
+    /// On threads of its own, while bytes go on flowing.
+    #[default]
+    Beside,
+    /// At once, while all else waits: a simulation does the same thing twice only so.
+    InTurn,
 }
 
 /// How eagerly data is flushed.
@@ -108,7 +120,7 @@ pub enum BlockSums {
 impl Spec {
     /// With these digests and this eagerness, in this boot.
     pub fn new(algorithms: Vec<Algorithm>, sync: SyncMode) -> Self {
-        Self { algorithms, sync, sums: BlockSums::default(), boot: Boot::current() }
+        Self { algorithms, sync, sums: BlockSums::default(), boot: Boot::current(), slow: Slow::Beside }
     }
 }
 

@@ -173,6 +173,7 @@ impl Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::io::part::Slow;
     use crate::io::part::hasher::Hasher;
     use bytes::Bytes;
 
@@ -239,7 +240,7 @@ mod tests {
         let bytes: Vec<u8> = (0..40_u32 << 20).map(|i| (i >> 9) as u8).collect();
         let snapshot = snapshot_of(&bytes[..9 << 20]);
         for run in [run_over(&bytes), run_over(&bytes).resume(snapshot)] {
-            let mut hasher = Hasher::new(run);
+            let mut hasher = Hasher::new(run, Slow::Beside);
             feed(&mut hasher, &bytes, 20 << 20);
             let run = hasher.come_home();
             run.catch_up(bytes.len() as u64, &mut |_| ()).expect("read");
@@ -251,7 +252,7 @@ mod tests {
     fn a_hasher_reads_what_it_jumps_over() {
         let bytes: Vec<u8> = (0..30_u32 << 20).map(|i| (i >> 8) as u8).collect();
         for jumps in [&[][..], &[(5, 6)], &[(3, 12), (13, 14), (14, 22)], &[(1, 29)]] {
-            let mut hasher = Hasher::new(run_over(&bytes));
+            let mut hasher = Hasher::new(run_over(&bytes), Slow::Beside);
             let mut at = 0_usize;
             for (start, end) in jumps.iter().map(|(start, end)| (start << 20, end << 20)) {
                 feed(&mut hasher, &bytes[..start], at);
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn a_thread_that_failed_blocks_nobody_and_hides_nothing() {
         // The file is empty, so that a thread which must read fails at once.
-        let mut hasher = Hasher::new(run_over(b""));
+        let mut hasher = Hasher::new(run_over(b""), Slow::Beside);
         feed(&mut hasher, &vec![3; 60 << 20], 1 << 20);
         let fault = hasher.come_home().catch_up(1, &mut |_| ()).expect_err("nothing to read");
         assert!(matches!(fault, LocalFault::Io { .. }));

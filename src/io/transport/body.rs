@@ -4,6 +4,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING};
 
 use super::explain;
+use super::scripted::Pieces;
 use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::Framing;
 use crate::core::range::Length;
@@ -34,8 +35,14 @@ pub enum Connection {
 
 /// The body of an answer. Dropping it ends the exchange at once.
 pub struct Body {
-    response: reqwest::Response,
+    source: Source,
     framing: Framing,
+}
+
+/// Where its bytes come from.
+enum Source {
+    Response(Box<reqwest::Response>),
+    Script(Box<dyn Pieces>),
 }
 
 impl Answer {
@@ -47,7 +54,15 @@ impl Answer {
             let detail = "its body is in a transfer coding other than chunked".to_owned();
             return Err(Failure::BadAnswer(BadAnswer::Framing { detail }));
         };
-        Ok(Self { status: response.status().as_u16(), headers, framing, connection, body: Body { response, framing } })
+        let status = response.status().as_u16();
+        let body = Body { source: Source::Response(Box::new(response)), framing };
+        Ok(Self { status, headers, framing, connection, body })
+    }
+
+    /// An answer of a scripted network.
+    pub fn scripted(status: u16, headers: HeaderMap, framing: Framing, pieces: Box<dyn Pieces>) -> Self {
+        let body = Body { source: Source::Script(pieces), framing };
+        Self { status, headers, framing, connection: Connection::Fresh, body }
     }
 }
 
@@ -58,7 +73,10 @@ impl Body {
     /// # Errors
     /// [`Failure::Cut`] where the body broke off; [`super::ended_short`] tells whether it was short of its length.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Failure> {
-        self.response.chunk().await.map_err(|e| explain::in_body(e, self.framing))
+        match &mut self.source {
+            Source::Response(response) => response.chunk().await.map_err(|e| explain::in_body(e, self.framing)),
+            Source::Script(pieces) => pieces.next().await,
+        }
     }
 
     /// Reads a small body that nobody wants (of a redirect, of an error) to its end, so that the connection can be

@@ -12,6 +12,7 @@ use url::Url;
 use super::body::{Answer, Connection};
 use super::connect::{Guard, Ride, Stage, Watch};
 use super::resolve::Resolver;
+use super::scripted::Network;
 use super::settings::{Family, NetConfigError, NetSettings};
 use super::uplink::Uplink;
 use super::{explain, tls};
@@ -44,6 +45,8 @@ pub struct Client {
     speaks: Speaks,
     /// Where servers name the URLs that are asked: the host of the file's own server.
     for_file_of: Option<Arc<str>>,
+    /// In place of sockets.
+    script: Option<Arc<dyn Network>>,
 }
 
 /// Which versions of HTTP a client offers.
@@ -114,7 +117,13 @@ impl Client {
         }
         // Building it now proves the settings, so that nothing can go wrong with them later.
         let pool = Pool { keeping: setup.build(Reuse::Allowed, Speaks::Any)?.into(), ..Pool::default() };
-        Ok(Self { setup: Arc::new(setup), pool: Arc::new(pool), speaks: Speaks::Any, for_file_of: None })
+        let (setup, pool) = (Arc::new(setup), Arc::new(pool));
+        Ok(Self { setup, pool, speaks: Speaks::Any, for_file_of: None, script: None })
+    }
+
+    /// The same client, whose GETs go to a scripted network.
+    pub fn scripted(self, network: Arc<dyn Network>) -> Self {
+        Self { script: Some(network), ..self }
     }
 
     /// Another client of the same settings with connections of its own, for another runtime.
@@ -157,6 +166,9 @@ impl Client {
     /// [`Failure::Resolve`], [`Failure::Connect`], [`Failure::Certificate`], [`Failure::NoAnswer`], [`Failure::Cut`],
     /// [`Failure::PrivateMirror`] (see [`Client::for_file_of`]), [`Failure::BadAnswer`] for what is no HTTP, [`Failure::Status`] for a proxy's 407 to CONNECT.
     pub async fn get(&self, url: &MirrorUrl, headers: HeaderMap, first_byte: Delay) -> Result<Answer, Failure> {
+        if let Some(network) = &self.script {
+            return network.get(url, headers, first_byte).await;
+        }
         match self.attempt(Reuse::Allowed, url, headers.clone(), first_byte).await {
             Ok(answer) if answer.status != MISDIRECTED || answer.connection == Connection::Fresh => return Ok(answer),
             Err(miss) if !miss.is_of_a_closed_connection() => return Err(miss.failure),

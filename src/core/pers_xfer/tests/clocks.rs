@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::bench::{Bench, START, cut, later, started, status, url};
+use crate::core::backoff::Policy;
 use crate::core::machine::Machine;
 use crate::core::pers_xfer::{Event, PersFileXfer, Rules};
 use crate::core::time::{Delay, Epoch, Now};
@@ -69,6 +70,25 @@ fn a_stored_time_further_ahead_than_any_delay_is_clamped() {
     record.next_request_time = Some(bench.now.wall + Delay::from_days(3000));
     bench = Bench::of(record, Rules::default(), bench.now);
     assert_eq!(bench.sleeps(), Rules::default().policy.longest());
+}
+
+/// A policy of long delays: the clock goes back over a restart and forth again over the next, and what was never waited for
+/// does not count.
+#[test]
+fn a_clock_set_back_and_ahead_again_does_not_use_up_a_window_of_two_weeks() {
+    let rules = Rules { policy: Policy::parse("ladder").expect("a policy"), ..Rules::default() };
+    let mut bench = Bench::new(1, rules.clone());
+    bench.wake();
+    bench.begins_and_fails(status(503));
+    let drawn = bench.record().backoff.previous;
+    let (back, bound) = (bench.now.wall - Delay::from_days(20), drawn.max(Delay::from_hours(4)));
+    bench = Bench::of(bench.record().clone(), rules.clone(), Now { wall: back, ..bench.now });
+    assert!(bench.sleeps() <= bound, "{:?} is more than {bound:?}", bench.sleeps());
+    let ahead = Now { wall: back + Delay::from_days(40), ..bench.now };
+    bench = Bench::of(bench.record().clone(), rules, ahead);
+    assert_eq!(started(&bench.wake()), [0]);
+    bench.begins_and_fails(status(503));
+    assert!(bench.record().patience_used <= bound.saturating_mul(2), "{:?}", bench.record().patience_used);
 }
 
 #[test]

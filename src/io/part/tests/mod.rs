@@ -18,7 +18,7 @@ use crate::core::file_xfer::dossier::{Dossier, Draft};
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Epoch, Mono};
-use crate::io::part::{BlockSums, Boot, Clobber, Opened, PartStore, Publish, Spec, SyncMode, is_witnessed, tidy};
+use crate::io::part::{BlockSums, Boot, Clobber, Opened, PartStore, Publish, Slow, Spec, SyncMode, is_witnessed, tidy};
 
 const MIB: usize = 1 << 20;
 const FIRST_BOOT: Boot = Boot::Id([1; 16]);
@@ -42,6 +42,7 @@ impl Folder {
             sync: SyncMode::Full,
             sums: BlockSums::default(),
             boot: FIRST_BOOT,
+            slow: Slow::Beside,
         };
         Self { dir, target, spec }
     }
