@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use support::same_file;
-use support::{End, Reply, Rig, Served, World, ms, noise, skipped};
+use support::{End, Reply, Rig, Served, World, digest, eventually, ms, noise, same_file, skipped};
 
 const MB: usize = 1 << 20;
 const NO_ROOM: [&str; 3] = ["space", "disk full", "no room"];
@@ -261,6 +260,33 @@ fn a_target_that_is_no_regular_file_is_wrong_use() {
     w.download(&rig.url("/f")).out(Some(pipe)).run().complains_in_one_line(2, "pipe");
     assert!(folder.is_dir() && fs::read_dir(folder).unwrap().count() == 0);
     assert_eq!(rig.count(), 0, "a request was sent");
+}
+
+/// Somebody puts a pipe in place of the part file while a session runs: nobody waits for a writer.
+#[test]
+fn a_pipe_put_in_place_of_the_part_file_holds_nobody_up() {
+    let (w, data) = (World::new(), noise(138, 2 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(64 << 10, ms(40)));
+    let run = w.download(&rig.url("/f")).args(&["--checksum", &digest("sha-256", &data)]).start();
+    eventually("it holds something", || fs::metadata(w.part()).is_ok_and(|m| m.len() > 256 << 10));
+    fs::remove_file(w.part()).unwrap();
+    assert!(Command::new("mkfifo").arg(w.part()).status().unwrap().success());
+    let ran = run.end();
+    if ran.succeeded() {
+        w.holds(&data);
+    } else {
+        ran.exits_one_of(&[3, 5]).says(&["persxfer-part"]);
+    }
+}
+
+/// Nobody can be told of what happens; the file arrives all the same.
+#[test]
+fn events_into_a_full_device_are_missed_at_the_end() {
+    let (w, data) = (World::new(), noise(139, 90_000));
+    let ran = w.download(&right(&data).url("/f")).args(&["--progress", "json"]).stdout_to("/dev/full").run();
+    ran.exits(5).says(&["events were lost", "No space left on device"]);
+    w.holds(&data);
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod support;
 use std::fs;
 use std::time::Duration;
 
-use support::{End, Reply, Rig, Served, World, ms, noise};
+use support::{End, Reply, Rig, Served, World, digest, ms, noise};
 
 #[test]
 fn statuses_that_end_it_at_once() {
@@ -76,6 +76,31 @@ fn what_is_no_http_is_no_file() {
         w.download(&rig.url("/f")).give_up("1s").run().exits(3);
         w.holds_nothing();
     }
+}
+
+/// What a portal shows until somebody logs in is no corrupt file: the mirror is asked again, and no byte of the page stays.
+#[test]
+fn a_portals_page_in_place_of_a_file_of_known_digest_passes() {
+    let (w, data) = (World::new(), noise(404, 90_000));
+    let served = Served::new(&data);
+    let page = format!("<!doctype html><title>Log in</title>{}", "x".repeat(9_000));
+    let rig = Rig::start(move |a| if a.n < 3 { Reply::page(200, &page) } else { served.reply(a) });
+    let ran = w.download(&rig.url("/f.bin")).args(&["--checksum", &digest("sha-256", &data)]).run();
+    ran.exits(0).says(&["HTML page"]);
+    w.holds(&data);
+}
+
+/// A page that was asked for is a file like any other.
+#[test]
+fn a_page_of_the_wrong_digest_is_corrupt_where_a_page_was_asked_for() {
+    let w = World::new();
+    let rig = Rig::start(|_| Reply::page(200, "<!doctype html><title>Not found</title>"));
+    w.download(&rig.url("/index.html"))
+        .args(&["--checksum", &digest("sha-256", b"another")])
+        .run()
+        .exits(3)
+        .says(&["wrong checksum"]);
+    assert_eq!(rig.count(), 2);
 }
 
 #[test]

@@ -117,7 +117,8 @@ impl<'a> Show<'a> {
             Ok(reports) => reports,
             Err(e) => {
                 let trouble = Trouble::from(e);
-                self.view.finish(trouble.exit(), foreign::now());
+                // One trouble is enough to tell.
+                let _ = self.view.finish(trouble.exit(), foreign::now());
                 return Err(trouble);
             }
         };
@@ -130,7 +131,16 @@ impl<'a> Show<'a> {
         failures.iter().for_each(|line| (self.say)(Weight::Matters, line));
         let hooks = if failures.is_empty() { Exit::Complete } else { Exit::Local };
         let exit = exit::worst([exit_of(&reports), hooks]);
-        self.view.finish(exit, foreign::now());
+        let exit = match self.view.finish(exit, foreign::now()) {
+            Ok(()) => exit,
+            Err(e) => {
+                (self.say)(
+                    Weight::Matters,
+                    &format!("events were lost: cannot write to standard output: {}", foreign::plain_error(&e)),
+                );
+                exit::worst([exit, Exit::Local])
+            }
+        };
         report::closing(&reports, exit, resume).iter().for_each(|(weight, line)| (self.say)(*weight, line));
         Ok(exit)
     }

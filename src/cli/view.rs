@@ -1,5 +1,7 @@
 //! How progress is shown while transfers run: bars, plain lines, JSON events, or nothing.
 
+use std::io;
+
 use crate::cli::args::{Global, Progress};
 use crate::cli::bars::Bars;
 use crate::cli::board::{Board, Phase, host_of};
@@ -25,8 +27,8 @@ pub(crate) enum View {
     Bars(Bars),
     /// A line now and then.
     Plain(Plain, Screen),
-    /// Events on standard output.
-    Json(Out),
+    /// Events on standard output, and why they could not be written, where they could not.
+    Json(Out, Option<io::Error>),
     /// Only what matters.
     Silent(Board, Screen),
 }
@@ -35,7 +37,7 @@ impl View {
     /// The one that was asked for, as far as the terminal can.
     pub(crate) fn new(asked: &Global, screen: &Screen) -> Self {
         match asked.progress {
-            Progress::Json => Self::Json(Out::stdout()),
+            Progress::Json => Self::Json(Out::stdout(), None),
             Progress::Auto if asked.quiet => Self::Silent(Board::default(), screen.clone()),
             Progress::None => Self::Silent(Board::default(), screen.clone()),
             Progress::Auto | Progress::Bar if Screen::can_draw() => Self::Bars(Bars::start(screen)),
@@ -48,8 +50,8 @@ impl View {
         match self {
             Self::Bars(bars) => bars.notice(notice, now),
             Self::Plain(plain, screen) => plain.lines(notice, now).iter().for_each(|line| screen.line(line)),
-            // A consumer that cannot be written to must not cost the transfer.
-            Self::Json(out) => drop(out.write(&events::line(notice, now.wall))),
+            // A consumer that cannot be written to must not cost the transfer; it is told at the end.
+            Self::Json(out, lost) => *lost = lost.take().or(out.write(&events::line(notice, now.wall)).err()),
             Self::Silent(board, screen) => {
                 let name = board.apply(notice, now).map(|row| row.name.clone()).unwrap_or_default();
                 remark(notice, &name).iter().for_each(|line| screen.line(line));
@@ -58,12 +60,17 @@ impl View {
     }
 
     /// Nothing more will happen, and this came of it.
-    pub(crate) fn finish(self, exit: Exit, now: Now) {
+    ///
+    /// # Errors
+    /// Why events were lost.
+    pub(crate) fn finish(self, exit: Exit, now: Now) -> io::Result<()> {
         match self {
             Self::Bars(bars) => bars.finish(),
-            Self::Json(out) => drop(out.write(&events::exit_line(exit, now.wall))),
+            Self::Json(_, Some(lost)) => return Err(lost),
+            Self::Json(out, None) => return out.write(&events::exit_line(exit, now.wall)),
             Self::Plain(..) | Self::Silent(..) => {}
         }
+        Ok(())
     }
 }
 
@@ -117,8 +124,9 @@ impl Plain {
         match (notice, row) {
             (Notice::Session { held, number, url, .. }, _) if held.0 > 0 || *number > 1 => {
                 self.last = Some(now.mono);
-                let from = if held.0 > 0 { human_size(held.0) } else { "the start".into() };
-                Some(format!("{name}: session {number} with {}, from {from}", host_of(url)))
+                // Of a session that was killed the record knows nothing: that nothing is told does not mean the start.
+                let from = if held.0 > 0 { format!(", from {}", human_size(held.0)) } else { String::new() };
+                Some(format!("{name}: session {number} with {}{from}", host_of(url)))
             }
             (Notice::Progress { .. } | Notice::Sending { .. }, _) => self.periodic(now),
             (Notice::Verifying { .. }, Some(row)) if row.held >= LONG_CHECK => {

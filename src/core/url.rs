@@ -102,6 +102,12 @@ impl MirrorUrl {
         self.0.host_str().unwrap_or_default()
     }
 
+    /// Does its path end as those of HTML pages do?
+    pub fn names_a_page(&self) -> bool {
+        let path = self.0.path().to_ascii_lowercase();
+        [".html", ".htm", ".xhtml"].iter().any(|end| path.ends_with(end))
+    }
+
     /// The port, that of the scheme where none is written.
     pub fn port(&self) -> u16 {
         self.0.port().unwrap_or(if self.is_https() { 443 } else { 80 })

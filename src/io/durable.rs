@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
+use crate::io::regular::read_regular;
 use crate::io::{effects, limits};
 
 /// What the owner alone may read and write.
@@ -132,7 +133,7 @@ pub fn publish(from: &Path, to: &Path, clobber: Clobber) -> Result<(), LocalFaul
 /// # Errors
 /// What the system said.
 pub fn sync_file(path: &Path) -> Result<(), LocalFault> {
-    File::open(path).and_then(|file| effects::sync_all(&file)).map_err(|error| local_fault("flush", path, &error))
+    read_regular(path).and_then(|file| effects::sync_all(&file)).map_err(|error| local_fault("flush", path, &error))
 }
 
 /// Flushes a folder, so that the names in it survive a power cut. File systems that cannot are believed to need not.

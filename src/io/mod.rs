@@ -13,5 +13,6 @@ pub mod limits;
 pub mod lock;
 pub mod owner;
 pub mod part;
+mod regular;
 pub mod state_file;
 pub mod transport;

@@ -225,6 +225,12 @@ impl Px<'_> {
         self
     }
 
+    /// Its standard output goes there.
+    pub(crate) fn stdout_to(mut self, path: &'static str) -> Self {
+        self.shell = Some(format!("exec >{path}"));
+        self
+    }
+
     /// Runs it to its end.
     #[track_caller]
     pub(crate) fn run(self) -> Ran {

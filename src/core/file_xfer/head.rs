@@ -128,7 +128,7 @@ impl AnswerHead {
 }
 
 /// Is this a media type of HTML pages?
-pub(super) fn is_html_type(content_type: &str) -> bool {
+pub fn is_html_type(content_type: &str) -> bool {
     matches!(content_type, "text/html" | "application/xhtml+xml")
 }
 

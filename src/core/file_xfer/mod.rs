@@ -18,7 +18,7 @@ pub(super) mod tests;
 pub mod vouch;
 
 pub use beside::{BesideEnd, Split};
-pub use head::{AnswerHead, Framing};
+pub use head::{AnswerHead, Framing, is_html_type};
 pub use machine::FileXfer;
 pub use said::Saying;
 

@@ -1,8 +1,8 @@
 //! Sessions: what their events change, and what the end of one means for its mirror and the transfer.
 
-use crate::core::failure::{Failure, LocalFault};
+use crate::core::failure::{BadAnswer, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::file_xfer::{End, Outcome};
+use crate::core::file_xfer::{End, Outcome, is_html_type};
 use crate::core::machine::Cx;
 use crate::core::mirrors::{self, Fate, HeldBy, Hold};
 use crate::core::pers_xfer::life::Stop;
@@ -161,6 +161,8 @@ impl PersFileXfer {
 
     fn failed(&mut self, session: &Session, failure: &Failure, origin: Option<&Origin>, cx: &mut Cx<'_, Action>) {
         let mirror = session.mirror;
+        let page = self.page_instead(mirror, failure);
+        let failure = page.as_ref().unwrap_or(failure);
         let context = Context { served: self.record.mirrors[mirror].served, retry_on: &self.rules.retry_on };
         let verdict = judge(failure, context);
         self.remember(mirror, verdict.class, failure, cx.now);
@@ -169,6 +171,9 @@ impl PersFileXfer {
         if gain == Gain::Progress {
             self.begin_pass();
             self.record.mirrors[mirror].missing_passes = 0;
+        }
+        if page.is_some() {
+            self.begin_afresh(cx);
         }
         let fate = match verdict.scope {
             Scope::Transient { floor } => {
@@ -185,6 +190,16 @@ impl PersFileXfer {
         if verdict.scope == Scope::FailTransfer {
             self.fail(error_code::PERMANENT, failure.to_string(), cx);
         }
+    }
+
+    /// A small page of the wrong digest, where no page was asked for, is what a portal shows until somebody logs in: no fault
+    /// of the mirror's, and no corrupt file.
+    fn page_instead(&self, mirror: usize, failure: &Failure) -> Option<Failure> {
+        let draft = &self.record.dossier.part;
+        let is_page = draft.content_type.as_deref().is_some_and(is_html_type) && draft.held < PROGRESS;
+        let wanted = self.record.mirrors[mirror].url.names_a_page();
+        let wrong = matches!(failure, Failure::Digest { .. }) && self.sole_source(mirror);
+        (wrong && is_page && !wanted).then_some(Failure::BadAnswer(BadAnswer::HtmlPage))
     }
 
     pub(super) fn remember(&mut self, mirror: usize, class: Class, failure: &Failure, now: Now) {

@@ -12,6 +12,7 @@ use crate::io::part::digests::Digests;
 use crate::io::part::fault::on;
 use crate::io::part::names::Names;
 use crate::io::part::take;
+use crate::io::regular::read_regular;
 
 /// How much is read at once.
 const STRIDE: usize = 1 << 20;
@@ -19,9 +20,7 @@ const STRIDE: usize = 1 << 20;
 /// The process that works on the download to this target, where it can be told.
 pub fn holder(target: &Path) -> Option<String> {
     let part = Names::of(target).part;
-    // A pipe would have us wait for a writer.
-    part.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let file = File::open(part).ok()?;
+    let file = read_regular(&part).ok()?;
     take::holder(&file)
 }
 
@@ -38,7 +37,7 @@ pub fn file_names(target: &Path) -> [PathBuf; 3] {
 pub fn has_digests(path: &Path, expected: &[Expected]) -> Result<bool, LocalFault> {
     let algorithms: Vec<Algorithm> = expected.iter().map(|e| e.algorithm).collect();
     let mut digests = Digests::new(&algorithms);
-    let mut file = File::open(path).map_err(on("open", path))?;
+    let mut file = read_regular(path).map_err(on("open", path))?;
     let mut buffer = vec![0; STRIDE];
     loop {
         match file.read(&mut buffer).map_err(on("read", path))? {
@@ -57,8 +56,8 @@ pub fn has_digests(path: &Path, expected: &[Expected]) -> Result<bool, LocalFaul
 pub fn adopt_equal(store: &mut PartStore) -> Result<bool, LocalFault> {
     store.settle(Place::Part)?;
     let (part, target) = (&store.names.part, &store.names.target);
-    let a = File::open(part).map_err(on("open", part))?;
-    let b = File::open(target).map_err(on("open", target))?;
+    let a = read_regular(part).map_err(on("open", part))?;
+    let b = read_regular(target).map_err(on("open", target))?;
     let same_size =
         a.metadata().map_err(on("examine", part))?.len() == b.metadata().map_err(on("examine", target))?.len();
     Ok(same_size && equal(a, b).map_err(on("read", target))?)

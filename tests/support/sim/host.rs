@@ -41,8 +41,7 @@ impl Mood {
 
     /// May a client take its word, and never ask again?
     fn refuses_for_good(self) -> bool {
-        // A page that was fetched whole twice has the wrong digest twice.
-        matches!(self, Self::Missing | Self::Portal)
+        self == Self::Missing
     }
 
     fn draw(rng: &mut StdRng, digests: Digests) -> Self {

@@ -11,6 +11,7 @@ use crate::core::printable::plain_error;
 use crate::core::range::{ByteRange, Length};
 use crate::core::upload::{Mark, Source, Stamp};
 use crate::io::part::Digests;
+use crate::io::regular::read_regular;
 
 /// So much is read and digested at once; in between, others on this lane have their turn.
 const PIECE: usize = 1 << 20;
@@ -40,11 +41,8 @@ impl OpenSource {
     /// Opens it, and knows it again where it is as an earlier session knew it.
     pub(super) fn open(path: &Path, known: Option<&Known>) -> Result<Self, LocalFault> {
         let fault = |detail: String| LocalFault::Io { doing: "read", path: path.display().to_string(), detail };
-        let file = File::open(path).map_err(|e| fault(plain_error(&e)))?;
+        let file = read_regular(path).map_err(|e| fault(plain_error(&e)))?;
         let meta = file.metadata().map_err(|e| fault(plain_error(&e)))?;
-        if !meta.is_file() {
-            return Err(fault("it is no regular file".to_owned()));
-        }
         let mut source = Self { path: path.to_owned(), file: Arc::new(file), meta, digest: None, buffer: Vec::new() };
         source.digest =
             known.filter(|known| **known == source.as_known(known.digest.clone())).map(|k| k.digest.clone());
