@@ -11,6 +11,7 @@
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
+//! | `desk`, `rpc`, `network`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
 mod abandon;
 mod add;
@@ -18,19 +19,24 @@ mod admit;
 mod admit_upload;
 mod claims;
 mod control;
+mod desk;
 mod ended;
 mod enter;
 mod fan;
 mod hosts;
 mod keys;
 mod leave;
+mod measures;
+mod network;
 mod persist;
+mod rpc;
 mod run;
 mod serve;
 mod slots;
 mod start;
 mod stop;
 mod supervisor;
+mod tally;
 mod transfer;
 mod uploads;
 mod watch;
@@ -58,6 +64,7 @@ use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
+pub use crate::io::listen::Doors;
 pub use crate::io::part::SyncMode;
 
 /// One transfer that is asked for.
