@@ -21,13 +21,29 @@ pub enum Unframed {
 #[derive(Clone, Debug, Default)]
 pub struct Framer {
     bytes: Vec<u8>,
-    /// There is no end before this.
+    /// Where the request begins that comes next.
+    start: usize,
+    /// It does not end before this.
     searched: usize,
+    head: Head,
+}
+
+/// How a request begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Head {
+    /// With blanks, so far.
+    #[default]
+    Blank,
+    /// With an element.
+    Element,
 }
 
 impl Framer {
     /// Further bytes of the connection. Call [`Framer::next_request`] until it has no more before the next ones.
     pub fn push(&mut self, bytes: &[u8]) {
+        self.bytes.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -36,27 +52,31 @@ impl Framer {
     /// # Errors
     /// [`Unframed`]: the connection is to be closed.
     pub fn next_request(&mut self) -> Result<Option<Vec<u8>>, Unframed> {
-        let first = self.bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-        if first.is_some_and(|byte| !matches!(*byte, b'<' | END)) {
-            return Err(Unframed::NotXml);
+        let fresh = &self.bytes[self.searched..];
+        if self.head == Head::Blank
+            && let Some(first) = fresh.iter().find(|byte| !byte.is_ascii_whitespace())
+        {
+            if !matches!(*first, b'<' | END) {
+                return Err(Unframed::NotXml);
+            }
+            self.head = Head::Element;
         }
-        let found = memchr::memchr(END, &self.bytes[self.searched..]).map(|at| self.searched + at);
-        if found.unwrap_or(self.bytes.len()) >= MAX_REQUEST {
+        let found = memchr::memchr(END, fresh).map(|at| self.searched + at);
+        let end = found.unwrap_or(self.bytes.len());
+        self.searched = end;
+        if end - self.start >= MAX_REQUEST {
             return Err(Unframed::TooLong);
         }
-        let Some(end) = found else {
-            self.searched = self.bytes.len();
+        if found.is_none() {
             return Ok(None);
-        };
-        let rest = self.bytes.split_off(end + 1);
-        let mut request = std::mem::replace(&mut self.bytes, rest);
-        request.truncate(end);
-        self.searched = 0;
+        }
+        let request = self.bytes[self.start..end].to_vec();
+        (self.start, self.searched, self.head) = (end + 1, end + 1, Head::Blank);
         Ok(Some(request))
     }
 
-    /// Part of a request has come, and not its end.
+    /// Part of a request has come, and not its end; told after [`Framer::next_request`] had no more.
     pub fn is_within(&self) -> bool {
-        self.bytes.iter().any(|byte| !byte.is_ascii_whitespace())
+        self.head == Head::Element
     }
 }
