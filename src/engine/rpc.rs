@@ -12,6 +12,7 @@ use crate::core::rpc::{
 };
 use crate::core::state::Found;
 use crate::core::time::{Delay, Mono, Now};
+use crate::engine::EngineError;
 use crate::engine::control::{Told, control};
 use crate::engine::desk::Quit;
 use crate::engine::ended::held_of;
@@ -131,14 +132,11 @@ impl Supervisor<'_> {
         if which.filename.is_empty() {
             return Reply::error("Missing filename");
         }
-        // Others may have added it a moment ago.
-        if let Err(error) = self.read_again() {
-            return Reply::error(&error.to_string());
-        }
-        let id = match self.seen.find(&which.filename) {
-            Found::One(id) => id,
-            Found::None => return Reply::error("No such file"),
-            Found::Many(_) => return Reply::error("Several files of that name"),
+        let id = match self.find(&which.filename) {
+            Ok(Found::One(id)) => id,
+            Ok(Found::None) => return Reply::error("No such file"),
+            Ok(Found::Many(_)) => return Reply::error("Several files of that name"),
+            Err(error) => return Reply::error(&error.to_string()),
         };
         let told = control(self.persist.path(), &[id], wanted);
         self.watch.look_now();
@@ -148,6 +146,16 @@ impl Supervisor<'_> {
             Ok(Some(Told::Gone) | None) => Reply::error("No such file"),
             Err(error) => Reply::error(&error.to_string()),
         }
+    }
+
+    /// The transfer of that name; others may have added it a moment ago.
+    fn find(&mut self, name: &str) -> Result<Found, EngineError> {
+        let found = self.seen.find(name);
+        if found == Found::None {
+            self.read_again()?;
+            return Ok(self.seen.find(name));
+        }
+        Ok(found)
     }
 
     /// The network is there: every wait that is not a server's own wish ends.
