@@ -61,6 +61,8 @@ targets!(
     upload_answers,
     profiles,
     manifest,
+    gui_rpc,
+    metrics_request,
 );
 
 #[test]

@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
 
-pub(crate) use later::{Add, Addable, Chosen, Run};
+pub(crate) use later::{Add, Addable, Chosen, Doors, Run};
 pub(crate) use upload::{Draft, Special, Surplus, Upload};
 
 /// Persistent file transfer: downloads and uploads that outlive their servers, their network and their machine.

@@ -58,4 +58,4 @@ how patient to be and the like was said when a transfer was added; how much at o
 
 Examples:
   persxfer add download -i list.txt && persxfer run -j 4
-  persxfer run --forever";
+  persxfer run --forever --gui-rpc --metrics 9416";

@@ -10,6 +10,7 @@ mod bars;
 mod board;
 mod completions;
 mod control;
+mod doors;
 mod dry_run;
 mod epilogue;
 mod events;

@@ -39,6 +39,7 @@ pub(crate) fn command(matches: &ArgMatches) -> Resume {
             (None, _) => places.extend(values),
             (Some(long), ArgAction::SetTrue) => words.push(format!("--{long}")),
             (Some(long), ArgAction::Count) => words.extend((0..matches.get_count(id)).map(|_| format!("--{long}"))),
+            (Some(long), _) if arg.is_require_equals_set() => words.extend(values.map(|v| format!("--{long}={v}"))),
             (Some(long), _) => words.extend(values.flat_map(|v| option(long, v))),
         }
     }
@@ -125,6 +126,7 @@ mod tests {
             ),
             (&["download", "-i-", "--progress", "json"], "persxfer download --input-file=- --progress json"),
             (&["run"], "persxfer run"),
+            (&["run", "--gui-rpc", "--metrics", "9"], "persxfer run --gui-rpc=127.0.0.1:31416 --metrics 9"),
             (
                 &[
                     "-q",

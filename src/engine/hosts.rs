@@ -1,13 +1,15 @@
 //! What sessions tell of their hosts: who fails as a whole is left alone, who answers is open to all at once.
 
 use crate::core::file_xfer::Outcome;
+use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::hosts::{Change, HostKey};
 use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
+use crate::engine::Notice;
 use crate::engine::supervisor::Supervisor;
-use crate::engine::transfer::Answered;
+use crate::engine::transfer::{Answered, Transfer};
 use crate::io::driver::Beside;
 
 impl Supervisor<'_> {
@@ -46,6 +48,19 @@ impl Supervisor<'_> {
                 self.host_changed(key, change, now);
             }
             HostNews::Nothing => self.hosts.probe_abandoned(&key),
+        }
+    }
+
+    /// A server named mirrors: told once, where they are news.
+    pub(super) fn duplicates(&mut self, id: XferId, named: NamedMirrors, now: Now) {
+        let NamedMirrors { by, digest, urls } = named;
+        let count = |transfer: &Transfer| transfer.record().mirrors.len();
+        let before = self.transfers.get(&id).map_or(0, count);
+        self.handle(id, Event::Duplicates { digest, urls }, now);
+        let fresh = self.transfers.get(&id).map_or(0, count).saturating_sub(before);
+        if fresh > 0 {
+            let text = format!("{fresh} more {} named by {by}", if fresh == 1 { "mirror" } else { "mirrors" });
+            (self.notices)(Notice::Remark { id: Some(id), text });
         }
     }
 

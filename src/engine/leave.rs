@@ -1,11 +1,12 @@
 //! The end of a run: sessions are told to end, what they hold is written, everything is nobody's.
 
+use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::XferId;
-use crate::core::pers_xfer::{Event, Urgency};
 use crate::core::time::Delay;
 use crate::engine::EngineError;
 use crate::engine::claims::Keep;
 use crate::engine::supervisor::{Supervisor, sleep_until};
+use crate::io::service_manager::{self, Word};
 
 /// After a wish to stop, sessions have so long to write out what they hold.
 const DRAIN: Delay = Delay::from_millis(1_500);
@@ -15,13 +16,11 @@ impl Supervisor<'_> {
     pub(super) async fn drain(&mut self) {
         let now = self.clock.now();
         let until = now.mono + DRAIN;
-        let ids: Vec<XferId> = self.transfers.keys().copied().collect();
-        for id in ids {
-            if let Some(running) = self.transfers.get(&id).and_then(|t| t.running.as_ref()) {
-                running.stop.cancel();
-            }
-            self.handle(id, Event::Paused, now);
+        if self.service.is_some() {
+            service_manager::tell(Word::Stopping);
         }
+        let ids: Vec<XferId> = self.transfers.keys().copied().collect();
+        ids.into_iter().for_each(|id| self.pause(id, now));
         while self.slots.running() > 0 {
             let now = self.clock.now().mono;
             if now >= until {

@@ -12,6 +12,7 @@
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
+//! | `desk`, `rpc`, `network`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
 mod abandon;
 mod add;
@@ -19,19 +20,24 @@ mod admit;
 mod admit_upload;
 mod claims;
 mod control;
+mod desk;
 mod ended;
 mod enter;
 mod fan;
 mod hosts;
 mod keys;
 mod leave;
+mod measures;
+mod network;
 mod persist;
+mod rpc;
 mod run;
 mod serve;
 mod slots;
 mod start;
 mod stop;
 mod supervisor;
+mod tally;
 mod transfer;
 mod uploads;
 mod watch;
@@ -61,6 +67,7 @@ use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::Class;
+pub use crate::io::listen::Doors;
 pub use crate::io::part::SyncMode;
 
 /// One transfer that is asked for.

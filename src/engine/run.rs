@@ -36,6 +36,9 @@ pub enum EngineError {
     /// The system gives no randomness.
     #[error(transparent)]
     Entropy(#[from] NoEntropy),
+    /// Nobody can ask where it was said, or with which password.
+    #[error(transparent)]
+    Listen(LocalFault),
     /// The delays contradict each other.
     #[error(transparent)]
     Policy(#[from] crate::core::backoff::BadPolicy),

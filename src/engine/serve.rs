@@ -1,15 +1,20 @@
 //! The service: whatever the state file holds and nobody runs is driven, until all is done, or for ever.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use crate::core::hosts::Hosts;
 use crate::core::pers_xfer::record::{Direction, Status};
 use crate::engine::claims::Living;
+use crate::engine::desk::Quit;
 use crate::engine::ended::{self, Why};
 use crate::engine::run::{on_an_event_loop, supervisor};
 use crate::engine::supervisor::Supervisor;
+use crate::engine::tally::Tally;
 use crate::engine::world::World;
-use crate::engine::{Ending, EngineError, Notice, Report, Settings, Stop};
+use crate::engine::{Doors, Ending, EngineError, Notice, Report, Settings, Stop};
+use crate::io::service_manager::{self, Word};
 use crate::io::state_file::StateFile;
 
 /// How long a service goes on.
@@ -28,21 +33,25 @@ pub struct Served {
     pub reports: Vec<Report>,
     /// How many never had their turn.
     pub left: usize,
+    /// Somebody said so over GUI RPC, and it ended.
+    pub told_to_quit: bool,
 }
 
 /// Drives every transfer of the state file that is to be run and that no living process runs, honouring the time of each
-/// one's next try; takes over what others leave when they die. `notices` is called on this thread.
+/// one's next try; takes over what others leave when they die. Others may ask at `doors`; whoever
+/// started it is told when it is ready (`sd_notify`). `notices` is called on this thread.
 ///
 /// # Errors
-/// [`EngineError`] where the state cannot be read or written.
+/// [`EngineError`] where the state cannot be read or written, or nobody can listen at a door.
 pub fn serve(
     settings: Settings,
     service: Service,
+    doors: Doors,
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Served, EngineError> {
     let world = World::of_the_system(settings.sync)?;
-    on_an_event_loop(serve_in(world, settings, service, stop, notices))
+    on_an_event_loop(serve_in(world, settings, service, doors, stop, notices))
 }
 
 /// The same in a world of one's own, on the local set that polls it.
@@ -53,18 +62,30 @@ pub async fn serve_in(
     world: World,
     settings: Settings,
     service: Service,
+    doors: Doors,
     stop: &Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Served, EngineError> {
     let hosts = hosts_for(&settings)?;
-    let mut supervisor = supervisor(world, settings, Some(service), hosts, notices)?;
+    let tally = Rc::<RefCell<Tally>>::default();
+    let clock = world.clock.clone();
+    let mut noted = |notice: Notice| {
+        tally.borrow_mut().note(&notice, clock.now().mono);
+        notices(notice);
+    };
+    let mut supervisor = supervisor(world, settings, Some(service), hosts, &mut noted)?;
+    supervisor.desk.tally = Rc::clone(&tally);
+    supervisor.desk.stop = stop.clone();
+    supervisor.open_desk(doors)?;
     supervisor.look_for_work();
+    service_manager::tell(Word::Ready);
     supervisor.run(stop).await?;
     if service == Service::UntilDone {
         supervisor.tell_of_the_rest()?;
     }
+    let told_to_quit = supervisor.desk.quit == Quit::Asked;
     let left = supervisor.fresh.len() + supervisor.watch.waiting();
-    Ok(Served { reports: std::mem::take(&mut supervisor.ended).into_values().collect(), left })
+    Ok(Served { reports: std::mem::take(&mut supervisor.ended).into_values().collect(), left, told_to_quit })
 }
 
 /// The hosts' backoff keeps to the bounds that were typed for the first transfer to be run, as it does for a download.

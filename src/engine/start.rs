@@ -109,6 +109,9 @@ impl Supervisor<'_> {
         let id = transfer.id();
         self.transfers.insert(id, transfer);
         self.rank_mirrors(id);
+        if self.network.is_shut() {
+            self.pause(id, now);
+        }
     }
 
     fn rules(&self, record: &Record) -> Rules {
@@ -145,7 +148,9 @@ impl Supervisor<'_> {
 
     /// Starts what waits for a slot, in order, as far as slots and hosts allow.
     pub(super) fn start_queued(&mut self) {
-        while let Some((host, id, queue)) = self.slots.next() {
+        while !self.network.is_shut()
+            && let Some((host, id, queue)) = self.slots.next()
+        {
             let now = self.clock.now();
             let slot = if self.fresh.contains(&id) {
                 self.start_fresh(&host, id, queue, now)

@@ -6,7 +6,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
-use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::hosts::{HostKey, Hosts};
 use crate::core::machine::{Cx, Machine};
 use crate::core::pers_xfer::record::XferId;
@@ -16,8 +15,10 @@ use crate::core::state::Document;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::claims::Keep;
+use crate::engine::desk::Desk;
 use crate::engine::ended::Why;
 use crate::engine::hosts::key_of;
+use crate::engine::network::Network;
 use crate::engine::persist::{Flush, Met, Persist};
 use crate::engine::slots::Slots;
 use crate::engine::transfer::{Running, Transfer};
@@ -71,6 +72,8 @@ pub(super) struct Supervisor<'a> {
     pub(super) ended: BTreeMap<XferId, Report>,
     pub(super) notices: &'a mut dyn FnMut(Notice),
     pub(super) mailbox: Mailbox,
+    pub(super) desk: Desk,
+    pub(super) network: Network,
     /// A transfer that is made because a slot is free for it.
     pub(super) getting_its_slot: Option<XferId>,
     timers: BTreeSet<(Mono, XferId)>,
@@ -132,6 +135,8 @@ impl<'a> Supervisor<'a> {
             ended: BTreeMap::new(),
             notices,
             mailbox: Mailbox::new(),
+            desk: Desk::default(),
+            network: Network::default(),
             getting_its_slot: None,
             timers: BTreeSet::new(),
             why: Why::OutOfTime,
@@ -162,6 +167,7 @@ impl<'a> Supervisor<'a> {
                     break;
                 }
                 mail = self.mailbox.recv() => self.receive(mail),
+                ask = self.desk.next() => self.answer(ask),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
@@ -185,14 +191,20 @@ impl<'a> Supervisor<'a> {
     }
 
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
-        let timer = self.timers.first().map(|(at, _)| *at);
+        let timer = self.next_timer().into_iter().chain(self.network_due()).min();
         let look = self.looks_at_others().then(|| self.watch.due());
         let claim = self.may_claim_more().then_some(Mono::ZERO);
         [timer, self.persist.due(), deadline, look, claim, self.slots.next_opening()].into_iter().flatten().min()
     }
 
+    /// When the next transfer is to be driven.
+    pub(super) fn next_timer(&self) -> Option<Mono> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
     fn fire_timers(&mut self) {
         let now = self.clock.now();
+        self.follow_network(now);
         self.slots.open_due(now.mono);
         while let Some((at, id)) = self.timers.first().copied() {
             if at > now.mono {
@@ -250,19 +262,6 @@ impl<'a> Supervisor<'a> {
             Tell::Duplicates(named) => self.duplicates(id, named, now),
             Tell::Verifying => (self.notices)(Notice::Verifying { id }),
             Tell::Remark(text) => (self.notices)(Notice::Remark { id: Some(id), text }),
-        }
-    }
-
-    /// A server named mirrors: told once, where they are news.
-    fn duplicates(&mut self, id: XferId, named: NamedMirrors, now: Now) {
-        let NamedMirrors { by, digest, urls } = named;
-        let count = |transfer: &Transfer| transfer.record().mirrors.len();
-        let before = self.transfers.get(&id).map_or(0, count);
-        self.handle(id, Event::Duplicates { digest, urls }, now);
-        let fresh = self.transfers.get(&id).map_or(0, count).saturating_sub(before);
-        if fresh > 0 {
-            let text = format!("{fresh} more {} named by {by}", if fresh == 1 { "mirror" } else { "mirrors" });
-            (self.notices)(Notice::Remark { id: Some(id), text });
         }
     }
 

@@ -59,6 +59,21 @@ impl Watch {
         self.candidates.len()
     }
 
+    /// The state file is looked at now.
+    pub(super) const fn look_now(&mut self) {
+        self.due = Mono::ZERO;
+    }
+
+    /// What is to be claimed, and what others run.
+    pub(super) fn not_ours(&self) -> impl Iterator<Item = XferId> {
+        self.waiting.iter().chain(self.of_others.values().flatten()).copied()
+    }
+
+    /// How many are run by others.
+    pub(super) fn elsewhere(&self) -> usize {
+        self.of_others.values().map(Vec::len).sum()
+    }
+
     /// Transfers that were ours want to be run again.
     pub(super) fn revived(&mut self, ids: Vec<XferId>) {
         ids.into_iter().for_each(|id| self.add(id));
@@ -139,7 +154,7 @@ impl Supervisor<'_> {
     }
 
     /// A person wants it tried: hosts that back off are probed now, unless they asked to wait.
-    fn ask_hosts_at_once(&mut self, id: XferId) {
+    pub(super) fn ask_hosts_at_once(&mut self, id: XferId) {
         let Some(transfer) = self.transfers.get(&id) else { return };
         let record = transfer.record();
         let hosts: Vec<_> = record.mirrors.iter().map(|m| key_of(&m.url.origin(), record.direction)).collect();

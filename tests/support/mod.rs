@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "clocks are read here to end what hangs, never to decide")]
 #![allow(clippy::print_stderr, reason = "tests talk to whoever runs them")]
 
+pub(crate) mod boinc;
 pub(crate) mod bytes;
 pub(crate) mod files;
 pub(crate) mod nginx;

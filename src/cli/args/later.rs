@@ -60,4 +60,21 @@ pub(crate) struct Run {
     /// Run CMD after each transfer that failed for good, or for trouble on this machine
     #[arg(long, value_name = "CMD")]
     pub(crate) on_failure: Option<String>,
+    /// Who may ask.
+    #[command(flatten)]
+    pub(crate) doors: Doors,
+}
+
+/// Who may ask a run how it stands.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Doors")]
+pub(crate) struct Doors {
+    /// Answer BOINC's tools, such as boinccmd, at an address of this machine; without one, at 127.0.0.1:31416
+    ///
+    /// The password is in gui_rpc_auth.cfg beside the state file, which is made where it is missing.
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:31416")]
+    pub(crate) gui_rpc: Option<String>,
+    /// Tell Prometheus how things stand, at /metrics; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "PORT|ADDRESS:PORT")]
+    pub(crate) metrics: Option<String>,
 }

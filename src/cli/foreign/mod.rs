@@ -32,7 +32,7 @@ pub(crate) use crate::core::name::{boinc_name, is_working_name};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Now;
 use crate::core::upload::s3::{Account, Credentials, Manifest};
-use crate::engine::{self, Job, Notice, Report, Served, Service, Settings};
+use crate::engine::{self, Doors, Job, Notice, Report, Served, Service, Settings};
 use crate::io::clock::Clock;
 
 /// What the engine is called as, so that a test can take its place.
@@ -53,10 +53,11 @@ pub(crate) fn run_engine(
 pub(crate) fn serve(
     settings: Settings,
     service: Service,
+    doors: Doors,
     stop: Stop,
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Served, EngineError> {
-    engine::serve(settings, service, &stop, notices)
+    engine::serve(settings, service, doors, &stop, notices)
 }
 
 /// Enters downloads into the state file.

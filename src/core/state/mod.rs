@@ -36,7 +36,7 @@ pub use document::{Document, Found, Kind};
 pub const FORMAT: u32 = 1;
 
 /// The address of our synthetic project.
-const MASTER_URL: &str = "https://persxfer.invalid/";
+pub const MASTER_URL: &str = "https://persxfer.invalid/";
 
 /// The name of our elements: one at top level, one in each transfer.
 const OURS: &str = "persxfer";

@@ -2,6 +2,7 @@
 
 mod documents;
 mod fields;
+mod gui_rpc;
 mod lists;
 mod names;
 mod uploads;
@@ -42,6 +43,8 @@ pub(crate) const ALL: &[Target] = &[
     uploads::ANSWERS,
     uploads::PROFILES,
     uploads::MANIFEST,
+    gui_rpc::CONNECTION,
+    gui_rpc::METRICS_REQUEST,
 ];
 
 /// The target of that name.

@@ -9,7 +9,7 @@ use persxfer::core::digest::Expected;
 use persxfer::core::pers_xfer::options::Options;
 use persxfer::core::time::{Delay, Epoch};
 use persxfer::engine::{
-    EngineError, Job, Report, Rounds, Service, Settings, Stop, SyncMode, Target, World, run_in, serve_in,
+    Doors, EngineError, Job, Report, Rounds, Service, Settings, Stop, SyncMode, Target, World, run_in, serve_in,
 };
 use persxfer::io::clock::RuntimeClock;
 use persxfer::io::effects::failpoints::{Recording, die_after, revive};
@@ -204,7 +204,9 @@ impl Sim {
             let run = async {
                 match jobs {
                     Some(jobs) => run_in(world, settings, jobs, &stop, &mut notices).await,
-                    None => serve_in(world, settings, Service::UntilDone, &stop, &mut notices).await.map(|s| s.reports),
+                    None => serve_in(world, settings, Service::UntilDone, Doors::default(), &stop, &mut notices)
+                        .await
+                        .map(|s| s.reports),
                 }
             };
             let mut run = std::pin::pin!(run);
