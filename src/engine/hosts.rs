@@ -82,8 +82,8 @@ impl Supervisor<'_> {
             return;
         }
         let host = key.origin.clone();
+        self.slots.open(&key);
         self.heard_of.insert(key);
-        self.slots.open(&host);
         for id in self.waiting_for.remove(&host).unwrap_or_default() {
             self.handle(id, Event::HostOpened(host.clone()), now);
         }

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
-//! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
+//! | `supervisor`, `mail`, `slots`, `hosts`, `leave` | the loop, its inbox, who may start, whom to leave alone, the end |
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
@@ -24,6 +24,7 @@ mod fan;
 mod hosts;
 mod keys;
 mod leave;
+mod mail;
 mod persist;
 mod run;
 mod serve;

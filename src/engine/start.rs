@@ -5,16 +5,17 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
-use crate::core::hosts::Gate;
-use crate::core::pers_xfer::record::{Direction, Record, XferId};
+use crate::core::hosts::{Gate, HostKey};
+use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, XferId};
 use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency, View};
+use crate::core::schedule::{Grant, Queue};
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
 use crate::engine::ended::held_of;
 use crate::engine::hosts::key_of;
-use crate::engine::slots::Queue;
-use crate::engine::supervisor::{Mail, Supervisor};
+use crate::engine::mail::Mail;
+use crate::engine::supervisor::Supervisor;
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice, Rounds};
@@ -118,58 +119,60 @@ impl Supervisor<'_> {
 
     /// A record of ours that is new: it gets its machine when it gets its slot.
     pub(super) fn put_in_line(&mut self, record: &Record) {
-        self.line_up(record.id, record.mirrors.iter().map(|m| m.url.origin()).collect());
+        let key = |m: &MirrorRecord| key_of(&m.url.origin(), record.direction);
+        self.line_up(record.id, &record.mirrors.iter().map(key).collect::<Vec<_>>());
     }
 
     /// The same, of one that stands in the state as we have seen it.
     pub(super) fn put_in_line_as_seen(&mut self, id: XferId) {
-        self.line_up(id, self.seen.hosts_of(id));
+        self.line_up(id, &self.seen.hosts_of(id));
     }
 
-    fn line_up(&mut self, id: XferId, hosts: Vec<Origin>) {
+    fn line_up(&mut self, id: XferId, hosts: &[HostKey]) {
         let Some(first) = hosts.first() else { return };
         let bound = hosts.iter().all(|host| host == first);
         self.fresh.insert(id);
-        self.slots.wait(first, id, if bound { Queue::Bound } else { Queue::Movable });
+        self.wait_for_slot(id, first.clone(), if bound { Queue::Bound } else { Queue::Movable });
     }
 
     /// The machine wishes for a session with this mirror.
     pub(super) fn queue(&mut self, id: XferId, mirror: usize) {
-        let host = self.transfers.get(&id).and_then(|t| t.url(mirror)).map(crate::core::url::MirrorUrl::origin);
-        if let Some(host) = host
+        let Some(transfer) = self.transfers.get(&id) else { return };
+        if let Some(url) = transfer.url(mirror)
             && self.getting_its_slot != Some(id)
         {
-            self.slots.wait(&host, id, Queue::Movable);
+            let key = key_of(&url.origin(), transfer.record().direction);
+            self.wait_for_slot(id, key, Queue::Movable);
         }
     }
 
     /// Starts what waits for a slot, in order, as far as slots and hosts allow.
     pub(super) fn start_queued(&mut self) {
-        while let Some((host, id, queue)) = self.slots.next() {
+        loop {
             let now = self.clock.now();
+            let Some(grant) = self.slots.next(now.mono) else { return };
+            let id = grant.ask.id;
             let slot = if self.fresh.contains(&id) {
-                self.start_fresh(&host, id, queue, now)
+                self.start_fresh(grant, now)
             } else {
-                self.start(&host, id, now)
+                self.start(&grant.ask.key.origin, id, now)
             };
             if slot == Slot::Back {
-                self.slots.free(&host);
+                self.slots.free(id);
             }
         }
     }
 
     /// A new one gets its machine, unless it would only learn from it that its host is closed.
-    fn start_fresh(&mut self, host: &Origin, id: XferId, queue: Queue, now: Now) -> Slot {
+    fn start_fresh(&mut self, grant: Grant, now: Now) -> Slot {
+        let (id, key) = (grant.ask.id, grant.ask.key.clone());
         let Some(record) = self.seen.get(id) else {
             self.fresh.remove(&id);
             return Slot::Back;
         };
-        let closed = self
-            .hosts
-            .closed(&key_of(host, record.direction), now)
-            .filter(|_| self.settings.rounds == Rounds::UntilDone);
-        if let (Queue::Bound, Some((until, _))) = (queue, closed) {
-            self.slots.shut(host, until, id);
+        let closed = self.hosts.closed(&key, now).filter(|_| self.settings.rounds == Rounds::UntilDone);
+        if let (Queue::Bound, Some((until, _))) = (grant.ask.queue, closed) {
+            self.slots.shut(grant, until);
             return Slot::Back;
         }
         self.fresh.remove(&id);
@@ -177,7 +180,7 @@ impl Supervisor<'_> {
         self.take_up_record(record, now);
         self.getting_its_slot = None;
         let wanted = self.transfers.get(&id).and_then(|t| t.wanted);
-        let slot = self.start(host, id, now);
+        let slot = self.start(&key.origin, id, now);
         // It may want another host, or wait for something: then it is in no line yet.
         let still = self.transfers.get(&id).filter(|t| t.running.is_none()).and_then(|t| t.wanted);
         if let Some((mirror, _)) = still.filter(|still| wanted.is_some_and(|w| w.0 == still.0)) {

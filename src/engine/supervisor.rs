@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
 use crate::core::file_xfer::vouch::NamedMirrors;
@@ -12,34 +10,25 @@ use crate::core::machine::{Cx, Machine};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::pers_xfer::{Action, Event, PersFileXfer, Urgency, View};
 use crate::core::range::Length;
+use crate::core::schedule::Slots;
 use crate::core::state::Document;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::claims::Keep;
 use crate::engine::ended::Why;
 use crate::engine::hosts::key_of;
+use crate::engine::mail::{Mail, Mailbox};
 use crate::engine::persist::{Flush, Met, Persist};
-use crate::engine::slots::Slots;
+use crate::engine::slots;
 use crate::engine::transfer::{Running, Transfer};
 use crate::engine::uploads::Uploads;
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
-use crate::io::driver::{Closed, Tell, upload};
+use crate::io::driver::{Closed, Tell};
 use crate::io::lane::Lanes;
 use crate::io::transport::Throttle;
-
-/// What reaches the loop from sessions.
-#[derive(Debug)]
-pub(super) enum Mail {
-    Tell(Tell),
-    Closed(Box<Closed>),
-    Upload(upload::Tell),
-    UploadClosed(Box<upload::Closed>),
-    Cleaned(upload::Cleaned),
-    Panicked(String),
-}
 
 /// The state of the loop.
 pub(super) struct Supervisor<'a> {
@@ -73,23 +62,6 @@ pub(super) struct Supervisor<'a> {
     why: Why,
 }
 
-/// The two ends of the inbox.
-pub(super) struct Mailbox {
-    pub(super) outbox: UnboundedSender<(XferId, Mail)>,
-    inbox: UnboundedReceiver<(XferId, Mail)>,
-}
-
-impl Mailbox {
-    pub(super) fn new() -> Self {
-        let (outbox, inbox) = unbounded_channel();
-        Self { outbox, inbox }
-    }
-
-    pub(super) async fn recv(&mut self) -> Option<(XferId, Mail)> {
-        self.inbox.recv().await
-    }
-}
-
 /// What a supervisor is made of.
 pub(super) struct Parts<'a> {
     pub(super) settings: Settings,
@@ -108,7 +80,7 @@ impl<'a> Supervisor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
         let Parts { settings, service, clock, rng, lanes, throttle, persist, hosts, seen, notices } = parts;
         Self {
-            slots: Slots::new(settings.max_transfers, settings.max_per_host),
+            slots: Slots::new(slots::limits(&settings)),
             watch: Watch::new(clock.now().mono),
             uploads: Uploads::default(),
             settings,
@@ -184,12 +156,12 @@ impl<'a> Supervisor<'a> {
         let timer = self.timers.first().map(|(at, _)| *at);
         let look = self.looks_at_others().then(|| self.watch.due());
         let claim = self.may_claim_more().then_some(Mono::ZERO);
-        [timer, self.persist.due(), deadline, look, claim, self.slots.next_opening()].into_iter().flatten().min()
+        [timer, self.persist.due(), deadline, look, claim, self.slots.wake_at()].into_iter().flatten().min()
     }
 
     fn fire_timers(&mut self) {
         let now = self.clock.now();
-        self.slots.open_due(now.mono);
+        self.slots.tick(now.mono);
         while let Some((at, id)) = self.timers.first().copied() {
             if at > now.mono {
                 break;
@@ -207,6 +179,7 @@ impl<'a> Supervisor<'a> {
         let mut next = mail;
         while let Some((id, mail)) = next {
             let now = self.clock.now();
+            self.slots.heard(id, now.mono);
             match mail {
                 Mail::Tell(tell) => self.told(id, tell, now),
                 Mail::Closed(closed) => self.closed(id, *closed, now),
@@ -215,7 +188,7 @@ impl<'a> Supervisor<'a> {
                 Mail::Cleaned(cleaned) => self.cleaned(id, &cleaned),
                 Mail::Panicked(message) => self.panicked(id, &message, now),
             }
-            next = self.mailbox.inbox.try_recv().ok();
+            next = self.mailbox.try_recv();
         }
     }
 
@@ -266,7 +239,7 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
-        self.vacate(&running);
+        self.vacate(id, &running);
         self.report_to_host(id, &running.host, &outcome, now);
         if let (Some(rate), Some(origin)) = (rate, &outcome.origin) {
             self.measured(origin, rate);
@@ -281,8 +254,8 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The room that a session took is free again.
-    fn vacate(&mut self, running: &Running) {
-        self.slots.free(&running.host);
+    fn vacate(&mut self, id: XferId, running: &Running) {
+        self.slots.free(id);
         running.guests.iter().for_each(|host| self.slots.leave(host));
     }
 
@@ -291,7 +264,7 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Some(running) = transfer.session_closed(None, Length::ZERO) else { return };
         let (dossier, direction) = (transfer.record().dossier.clone(), transfer.record().direction);
-        self.vacate(&running);
+        self.vacate(id, &running);
         self.hosts.probe_abandoned(&key_of(&running.host, direction));
         let outcome = Outcome {
             dossier,

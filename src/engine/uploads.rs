@@ -20,7 +20,8 @@ use crate::core::upload::{
 };
 use crate::core::url::MirrorUrl;
 use crate::engine::keys;
-use crate::engine::supervisor::{Mail, Supervisor, defect, sleep_until};
+use crate::engine::mail::Mail;
+use crate::engine::supervisor::{Supervisor, defect, sleep_until};
 use crate::engine::transfer::Transfer;
 use crate::engine::way::Way;
 use crate::engine::{Notice, Stop};

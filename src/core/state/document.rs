@@ -12,10 +12,9 @@ use super::node::Node;
 use super::shape::Shape;
 use super::tree::Element;
 use super::{FORMAT, OURS, decode, encode, scalar, sharing};
-use crate::core::hosts::HostRecord;
+use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
-use crate::core::url::Origin;
 
 /// A client state file.
 #[derive(Clone, Debug)]
@@ -209,8 +208,8 @@ impl Document {
         })
     }
 
-    /// The hosts that a transfer is about, in the order of its URLs.
-    pub fn hosts_of(&self, id: XferId) -> Vec<Origin> {
+    /// The hosts that a transfer is about, in the order of its URLs, and which way its bytes go.
+    pub fn hosts_of(&self, id: XferId) -> Vec<HostKey> {
         let raw = self.index.slot(id).and_then(|slot| self.raw(slot));
         raw.map(|raw| decode::hosts(&element(raw))).unwrap_or_default()
     }
