@@ -30,6 +30,7 @@ mod run;
 mod serve;
 mod slots;
 mod start;
+mod steer;
 mod stop;
 mod supervisor;
 mod transfer;
@@ -43,6 +44,7 @@ pub use control::{Told, control};
 pub use keys::{account, keys, manifest};
 pub use run::{EngineError, run};
 pub use serve::{Served, Service, serve};
+pub use steer::Steer;
 pub use stop::Stop;
 pub use way::network;
 
@@ -55,6 +57,7 @@ pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
 pub use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::{Direction, Evidence, XferId};
+use crate::core::prefs::Preferences;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
@@ -120,6 +123,10 @@ pub struct Settings {
     pub limit_rate: Option<u64>,
     /// How eagerly data is flushed.
     pub sync: SyncMode,
+    /// What the user prefers of transfers on this machine.
+    pub prefs: Arc<Preferences>,
+    /// Through which the run is told that preferences have changed.
+    pub steer: Steer,
 }
 
 /// Why a transfer does nothing just now.
