@@ -60,6 +60,7 @@ use crate::cli::report::Weight;
 use crate::cli::screen::Screen;
 use crate::cli::settings::Plan;
 use crate::cli::trouble::Trouble;
+use crate::core::prefs::Preferences;
 
 /// Runs the program with these arguments, its own name first, to its exit status.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -97,8 +98,14 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Man { of } => print(&man::page(of)?),
         Command::State(state) => {
             let cwd = working_folder()?;
-            let book = StateBook::at(&settings::state_file(cli.global.state_file.as_deref(), &cwd)?);
-            state::run(&state.command, &book, foreign::now(), &cwd, screen)
+            let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
+            // What is looked at is the state; a mistake elsewhere does not hide it.
+            let prefs = config(cli)?.read().unwrap_or_else(|trouble| {
+                screen.line(&format!("persxfer: warning: {trouble}"));
+                Preferences::default()
+            });
+            let shut = || foreign::shut(&state_file, &prefs);
+            state::run(&state.command, &StateBook::at(&state_file), &shut, &cwd, screen)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),

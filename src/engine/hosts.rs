@@ -4,6 +4,7 @@ use crate::core::file_xfer::Outcome;
 use crate::core::hosts::{Change, HostKey};
 use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Direction, XferId};
+use crate::core::schedule::Sign;
 use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
 use crate::engine::supervisor::Supervisor;
@@ -19,6 +20,7 @@ impl Supervisor<'_> {
             let key = key_of(&host, self.direction(id));
             let change = self.hosts.succeeded(&key);
             self.host_changed(key, change, now);
+            self.network_sign(&host, Sign::Reached, now);
         }
     }
 

@@ -8,6 +8,7 @@
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `mail`, `slots`, `hosts`, `leave` | the loop, its inbox, who may start, whom to leave alone, the end |
+//! | `gate`, `steer` | whether anything may pass, and how fast; preferences that change |
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
@@ -21,6 +22,7 @@ mod control;
 mod ended;
 mod enter;
 mod fan;
+mod gate;
 mod hosts;
 mod keys;
 mod leave;
@@ -41,6 +43,7 @@ mod way;
 pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
+pub use gate::shut;
 pub use keys::{account, keys, manifest};
 pub use run::{EngineError, run};
 pub use serve::{Served, Service, serve};
@@ -149,6 +152,8 @@ pub enum WaitReason {
     Slot,
     /// Trouble on this machine.
     Local(LocalFault),
+    /// Nothing may pass just now: by the hour, a quota, a person's word, or for want of a network; in words for people.
+    Network(String),
     /// A person suspended it.
     Suspended,
 }

@@ -235,7 +235,7 @@ pub(super) fn supervisor<'a>(
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let lanes = NonZeroUsize::new(processors.min(MAX_LANES)).unwrap_or(NonZeroUsize::MIN);
     let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock.clone()));
-    Ok(Supervisor::new(Parts {
+    let mut supervisor = Supervisor::new(Parts {
         hosts,
         rng: Box::new(system_rng()?),
         lanes: Lanes::new(lanes, LaneClients::default),
@@ -246,7 +246,9 @@ pub(super) fn supervisor<'a>(
         throttle,
         seen: loaded.document,
         notices,
-    }))
+    });
+    supervisor.mind_the_gate();
+    Ok(supervisor)
 }
 
 /// The name of a job for people: its file's, else its URL's.

@@ -2,7 +2,7 @@
 
 use crate::core::hosts::HostKey;
 use crate::core::pers_xfer::record::XferId;
-use crate::core::prefs::PerDirection;
+use crate::core::prefs::Sessions;
 use crate::core::schedule::{Ask, Limits, Priority, Queue};
 use crate::core::time::Delay;
 use crate::engine::Settings;
@@ -16,12 +16,12 @@ const QUIET: Delay = Delay::from_secs(1);
 const SILENT: usize = 2;
 
 /// How many sessions at once.
-pub(super) fn limits(settings: &Settings) -> Limits {
-    let all = settings.max_transfers;
+pub(super) fn limits(settings: &Settings, sessions: &Sessions) -> Limits {
+    let all = sessions.all.unwrap_or(settings.max_transfers);
     Limits {
         all,
-        per_host: settings.max_per_host,
-        per_direction: PerDirection::default(),
+        per_host: sessions.per_host.unwrap_or(settings.max_per_host),
+        per_direction: sessions.per_direction,
         silent: all.saturating_mul(SILENT),
         // Where a rate is shared, those who wait for their share are silent too.
         quiet: settings.limit_rate.is_none().then_some(QUIET),
@@ -31,6 +31,8 @@ pub(super) fn limits(settings: &Settings) -> Limits {
 impl Supervisor<'_> {
     /// A transfer waits for a session with this host.
     pub(super) fn wait_for_slot(&mut self, id: XferId, key: HostKey, queue: Queue) {
+        let most = self.keeper.sessions_of(&key.origin);
+        self.slots.set_host_limit(&key.origin, most);
         self.slots.wait(Ask { id, key, queue, priority: Priority::default() });
     }
 }

@@ -110,6 +110,7 @@ impl Supervisor<'_> {
         let id = transfer.id();
         self.transfers.insert(id, transfer);
         self.rank_mirrors(id);
+        self.pause_if_shut(id, now);
     }
 
     fn rules(&self, record: &Record) -> Rules {
@@ -216,6 +217,7 @@ impl Supervisor<'_> {
         if direction == Direction::Upload {
             return self.start_upload(host, id, mirror, now);
         }
+        let Some(way) = self.way_to(host, id, now) else { return Slot::Back };
         let sync = self.settings.sync;
         let Some((fan, guests)) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
@@ -225,7 +227,6 @@ impl Supervisor<'_> {
             return Slot::Back;
         };
         let stop = CancellationToken::new();
-        let way = Arc::clone(&transfer.way);
         transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), guests, answered: Answered::NotYet });
         self.handle(id, Event::Began, now);
         self.announce(id, mirror);
@@ -233,8 +234,23 @@ impl Supervisor<'_> {
         Slot::Taken
     }
 
+    /// How requests travel to this host.
+    fn way_to(&mut self, host: &Origin, id: XferId, now: Now) -> Option<Arc<Way>> {
+        let transfer = self.transfers.get(&id)?;
+        let (usual, net) = (Arc::clone(&transfer.way), Arc::clone(&transfer.record().options.net));
+        match self.ways.to_host(host, &net, &usual) {
+            Ok(way) => Some(way),
+            Err(error) => {
+                let (path, detail) = (host.as_str().to_owned(), error.to_string());
+                self.handle(id, Event::Local(LocalFault::Io { doing: "use the preferences for", path, detail }), now);
+                None
+            }
+        }
+    }
+
     /// The same for an upload, which goes to one server at a time.
     fn start_upload(&mut self, host: &Origin, id: XferId, mirror: usize, now: Now) -> Slot {
+        let Some(way) = self.way_to(host, id, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         let orders = match transfer.upload_orders(mirror) {
             Ok(orders) => orders,
@@ -243,7 +259,7 @@ impl Supervisor<'_> {
                 return Slot::Back;
             }
         };
-        let (stop, way) = (CancellationToken::new(), Arc::clone(&transfer.way));
+        let stop = CancellationToken::new();
         transfer.said = None;
         let host = host.clone();
         transfer.running = Some(Running { stop: stop.clone(), host, guests: Vec::new(), answered: Answered::NotYet });
@@ -284,7 +300,7 @@ impl Supervisor<'_> {
 
     fn spawn(&mut self, id: XferId, orders: driver::Orders, way: Arc<Way>, stop: CancellationToken) {
         let outbox = self.mailbox.outbox.clone();
-        let (clock, throttle) = (self.clock.clone(), self.throttle.clone());
+        let (clock, throttle) = (self.clock.clone(), self.brake(Direction::Download));
         let seed = rand::RngExt::random(&mut *self.rng);
         let task = self.lanes.spawn(move |clients| {
             let (credentials, user_agent) = (way.credentials.clone(), way.user_agent.clone());
@@ -298,6 +314,11 @@ impl Supervisor<'_> {
             }
         });
         self.look_after(id, task);
+    }
+
+    /// What slows down bytes that go this way.
+    pub(super) fn brake(&self, direction: Direction) -> Option<crate::io::transport::Throttle> {
+        self.keeper.brake(direction).or_else(|| self.throttle.clone())
     }
 
     /// A session that ends in a defect of ours, or cannot begin, is told of like any other.

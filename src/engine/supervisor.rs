@@ -1,6 +1,7 @@
 //! The loop: inbox and timers in, machines driven, actions carried out. What is decided is decided below.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
@@ -16,9 +17,10 @@ use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::claims::Keep;
 use crate::engine::ended::Why;
+use crate::engine::gate::Keeper;
 use crate::engine::hosts::key_of;
 use crate::engine::mail::{Mail, Mailbox};
-use crate::engine::persist::{Flush, Met, Persist};
+use crate::engine::persist::{Flush, Met, Persist, Traffic};
 use crate::engine::slots;
 use crate::engine::transfer::{Running, Transfer};
 use crate::engine::uploads::Uploads;
@@ -51,6 +53,7 @@ pub(super) struct Supervisor<'a> {
     pub(super) watch: Watch,
     pub(super) slots: Slots,
     pub(super) uploads: Uploads,
+    pub(super) keeper: Keeper,
     /// Who waits for a host that backs off.
     pub(super) waiting_for: BTreeMap<Origin, BTreeSet<XferId>>,
     pub(super) ended: BTreeMap<XferId, Report>,
@@ -79,8 +82,10 @@ pub(super) struct Parts<'a> {
 impl<'a> Supervisor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
         let Parts { settings, service, clock, rng, lanes, throttle, persist, hosts, seen, notices } = parts;
+        let prefs = Arc::clone(&settings.prefs);
         Self {
-            slots: Slots::new(slots::limits(&settings)),
+            slots: Slots::new(slots::limits(&settings, &settings.prefs.sessions)),
+            keeper: Keeper::new(&settings, service.is_some(), throttle.as_ref(), seen.history().clone(), &clock),
             watch: Watch::new(clock.now().mono),
             uploads: Uploads::default(),
             settings,
@@ -88,7 +93,7 @@ impl<'a> Supervisor<'a> {
             clock,
             rng,
             lanes,
-            ways: Ways::default(),
+            ways: Ways::new(prefs),
             throttle,
             persist,
             hosts,
@@ -110,6 +115,11 @@ impl<'a> Supervisor<'a> {
     pub(super) async fn run(&mut self, stop: &Stop) -> Result<(), EngineError> {
         let deadline = self.settings.max_time.map(|d| self.clock.now().mono + d);
         loop {
+            self.mind_the_gate();
+            if let Some(why) = self.is_barred() {
+                self.why = Why::Barred(why);
+                break;
+            }
             self.claim_more()?;
             self.start_queued();
             self.persist_if_due()?;
@@ -123,6 +133,7 @@ impl<'a> Supervisor<'a> {
             }
             let now = self.clock.now();
             let wake = self.next_wake(deadline);
+            let (steer, brakes) = (self.settings.steer.clone(), self.keeper.brakes());
             tokio::select! {
                 biased;
                 () = stop.requested() => {
@@ -130,6 +141,8 @@ impl<'a> Supervisor<'a> {
                     break;
                 }
                 mail = self.mailbox.recv() => self.receive(mail),
+                () = steer.said() => {}
+                () = Keeper::spent(brakes) => self.keeper.ask_soon(),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
@@ -156,7 +169,10 @@ impl<'a> Supervisor<'a> {
         let timer = self.timers.first().map(|(at, _)| *at);
         let look = self.looks_at_others().then(|| self.watch.due());
         let claim = self.may_claim_more().then_some(Mono::ZERO);
-        [timer, self.persist.due(), deadline, look, claim, self.slots.wake_at()].into_iter().flatten().min()
+        [timer, self.persist.due(), deadline, look, claim, self.slots.wake_at(), self.keeper.wake()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn fire_timers(&mut self) {
@@ -240,6 +256,7 @@ impl<'a> Supervisor<'a> {
         let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
         self.vacate(id, &running);
+        let outcome = self.network_news(&running.host, outcome, now);
         self.report_to_host(id, &running.host, &outcome, now);
         if let (Some(rate), Some(origin)) = (rate, &outcome.origin) {
             self.measured(origin, rate);
@@ -293,7 +310,7 @@ impl<'a> Supervisor<'a> {
         }
         self.set_timer(id);
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        if let Some(notice) = transfer.waiting(now) {
+        if let Some(notice) = transfer.waiting(&self.keeper, now) {
             (self.notices)(notice);
         }
         // What nobody watches does not keep a process for it; `resume` changes its record.
@@ -378,7 +395,8 @@ impl<'a> Supervisor<'a> {
     }
 
     fn persist_if_due(&mut self) -> Result<(), EngineError> {
-        if self.persist.due().is_some_and(|due| due <= self.clock.now().mono) {
+        let now = self.clock.now().mono;
+        if self.persist.due().is_some_and(|due| due <= now) || self.keeper.is_to_be_stored(now) {
             self.save(Keep::Ours)?;
         }
         Ok(())
@@ -390,8 +408,13 @@ impl<'a> Supervisor<'a> {
         let transfers = &self.transfers;
         let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice()));
         let hosts = (self.hosts.snapshot(now), &self.heard_of);
-        let flush = Flush { live: &live, keep, hosts, rng: &mut *self.rng };
-        let met = self.persist.flush(flush, &self.clock)?;
+        let (traffic, today) = self.keeper.unstored(now);
+        let traffic = Traffic { by_day: &traffic, today, is_due: self.keeper.is_to_be_stored(now.mono) };
+        let flush = Flush { live: &live, keep, hosts, traffic, rng: &mut *self.rng };
+        let mut met = self.persist.flush(flush, &self.clock)?;
+        if let Some(history) = met.history.take() {
+            self.keeper.stored(history);
+        }
         self.uploads.stored();
         self.meet(met);
         Ok(())

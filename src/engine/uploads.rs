@@ -149,7 +149,11 @@ impl Supervisor<'_> {
     }
 
     fn upload_hands(&mut self, way: &Arc<Way>) -> impl FnOnce(crate::io::transport::Uplink) -> Hands + Send + use<> {
-        let (credentials, clock, throttle) = (way.credentials.clone(), self.clock.clone(), self.throttle.clone());
+        let (credentials, clock, throttle) = (
+            way.credentials.clone(),
+            self.clock.clone(),
+            self.brake(crate::core::pers_xfer::record::Direction::Upload),
+        );
         let word: u64 = rand::RngExt::random(&mut *self.rng);
         move |uplink| Hands { uplink, credentials, throttle, clock, token: format!("{word:016x}") }
     }

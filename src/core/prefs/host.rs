@@ -44,9 +44,9 @@ pub enum LoginFrom {
 #[error("{0:?} names no host; write example.org, example.org:8443 or *.example.org")]
 pub struct BadHost(pub String);
 
-/// All that is preferred of hosts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ByHost(Vec<(HostPattern, HostPrefs)>);
+/// All that is preferred of hosts, or what was made of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByHost<T = HostPrefs>(Vec<(HostPattern, T)>);
 
 impl HostPattern {
     /// Reads one.
@@ -82,9 +82,15 @@ impl HostPattern {
     }
 }
 
-impl ByHost {
+impl<T> Default for ByHost<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> ByHost<T> {
     /// Of these entries.
-    pub fn new(entries: Vec<(HostPattern, HostPrefs)>) -> Self {
+    pub fn new(entries: Vec<(HostPattern, T)>) -> Self {
         Self(entries)
     }
 
@@ -94,11 +100,20 @@ impl ByHost {
     }
 
     /// What is preferred of the host of this origin.
-    pub fn of(&self, origin: &Origin) -> Option<&HostPrefs> {
+    pub fn of(&self, origin: &Origin) -> Option<&T> {
         let url = url::Url::parse(origin.as_str()).ok()?;
         let (host, port) = (url.host_str()?, url.port_or_known_default()?);
         let fitting = self.0.iter().filter(|(pattern, _)| pattern.fits(host, port));
         fitting.max_by_key(|(pattern, _)| pattern.exactness()).map(|(_, prefs)| prefs)
+    }
+
+    /// Something else for each entry.
+    ///
+    /// # Errors
+    /// The first that `make` has.
+    pub fn try_map<U, E>(&self, make: impl Fn(&HostPattern, &T) -> Result<U, E>) -> Result<ByHost<U>, E> {
+        let entry = |(pattern, value): &(HostPattern, T)| Ok((pattern.clone(), make(pattern, value)?));
+        self.0.iter().map(entry).collect::<Result<_, E>>().map(ByHost)
     }
 }
 

@@ -9,6 +9,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::core::failure::{Failure, NO_NETWORK};
 use crate::core::time::{Delay, Mono};
 use crate::core::url::Origin;
 
@@ -30,6 +31,22 @@ pub enum Sign {
     NoNetwork,
     /// Nothing.
     Nothing,
+}
+
+/// What a failure says of the network.
+pub fn sign_of(failure: &Failure) -> Sign {
+    match failure {
+        Failure::Connect { detail } if NO_NETWORK.iter().any(|words| detail.contains(words)) => Sign::NoNetwork,
+        // The system's word for a resolver that does not answer. Of a name that never has an address (RFC 6761), it says
+        // nothing.
+        Failure::Resolve { host, detail } if detail.contains("Temporary failure") && !host.ends_with(".invalid") => {
+            Sign::NoNetwork
+        }
+        Failure::Connect { detail } if detail.contains("refused") => Sign::Reached,
+        Failure::Status { .. } | Failure::Cut(_) | Failure::Redirect(_) | Failure::BadAnswer(_) => Sign::Reached,
+        Failure::Certificate { .. } | Failure::Digest { .. } | Failure::OddMirror { .. } => Sign::Reached,
+        _ => Sign::Nothing,
+    }
 }
 
 /// What a sign has changed.
@@ -66,13 +83,19 @@ impl Network {
         match sign {
             Sign::Reached => self.reached(),
             Sign::Nothing => {
-                // It was a probe, or one that began before: the next one may go.
-                if let Some(down) = &mut self.down {
-                    down.probe = None;
-                }
+                self.abandon(now);
                 Turned::No
             }
             Sign::NoNetwork => self.without(host, asked, now),
+        }
+    }
+
+    /// Nobody goes and probes after all, or the one who did says nothing: another one goes soon.
+    pub fn abandon(&mut self, now: Mono) {
+        if let Some(down) = &mut self.down
+            && down.probe.take().is_some()
+        {
+            down.next = now + FIRST_PROBE;
         }
     }
 
@@ -111,6 +134,11 @@ impl Network {
     /// Is it thought to be down? Then when it is tried again.
     pub fn offline(&self) -> Option<Mono> {
         self.down.map(|down| down.probe.unwrap_or(down.next))
+    }
+
+    /// Is a probe under way?
+    pub fn is_probing(&self) -> bool {
+        self.down.is_some_and(|down| down.probe.is_some())
     }
 
     /// May one session go and probe? It has gone then; how it ended must be told by [`Network::sign`].

@@ -215,6 +215,27 @@ fn one_host_without_an_address_is_no_outage() {
 }
 
 #[test]
+fn failures_are_signs_of_the_network_only_where_they_are() {
+    use crate::core::failure::{Failure, NO_NETWORK};
+    let connect = |detail: &str| Failure::Connect { detail: detail.to_owned() };
+    let resolve = |host: &str, detail: &str| Failure::Resolve { host: host.to_owned(), detail: detail.to_owned() };
+    let again = "Temporary failure in name resolution";
+    for (failure, sign) in [
+        (connect(NO_NETWORK[0]), Sign::NoNetwork),
+        (connect(NO_NETWORK[1]), Sign::NoNetwork),
+        (connect("connection refused"), Sign::Reached),
+        (connect("no route to the host"), Sign::Nothing),
+        (connect("no connection within 30 s"), Sign::Nothing),
+        (resolve("a.example", again), Sign::NoNetwork),
+        (resolve("no-such-host.invalid", again), Sign::Nothing),
+        (resolve("a.example", "Name or service not known"), Sign::Nothing),
+        (Failure::Status { code: 503, retry_after: None }, Sign::Reached),
+    ] {
+        assert_eq!(sign_of(&failure), sign, "{failure}");
+    }
+}
+
+#[test]
 fn the_only_host_twice_is_one() {
     let mut network = Network::default();
     assert_eq!(network.sign(&host(1), Sign::NoNetwork, 1, secs(0)), Turned::No);
@@ -251,8 +272,8 @@ fn a_probe_that_is_lost_or_says_nothing_is_followed_by_another() {
     }
     assert!(network.probe(secs(5)));
     assert_eq!(network.sign(&host(1), Sign::Nothing, 2, secs(6)), Turned::No);
-    assert!(network.probe(secs(6)));
-    assert!(!network.probe(secs(605)) && network.probe(secs(606)));
+    assert!(!network.probe(secs(10)) && network.probe(secs(11)));
+    assert!(!network.probe(secs(610)) && network.probe(secs(611)));
 }
 
 fn some_prefs() -> impl Strategy<Value = Preferences> {
