@@ -224,6 +224,14 @@ impl Keeper {
     }
 }
 
+/// What keeps a direction shut, whatever its details.
+fn why(outlook: &Outlook, direction: Direction) -> Option<std::mem::Discriminant<Reason>> {
+    match outlook.ways.of(direction) {
+        Way::Shut { reason, .. } => Some(std::mem::discriminant(reason)),
+        Way::Open { .. } => None,
+    }
+}
+
 /// Why nothing would pass now, where nothing would, by these preferences and by what the state file says has passed. Whether
 /// there is a network, and what people said to a run meanwhile, only that run knows.
 pub fn shut(state_file: &std::path::Path, prefs: &Preferences) -> PerDirection<Option<String>> {
@@ -270,11 +278,13 @@ impl Supervisor<'_> {
         for direction in BOTH {
             let (was, is) = (before.ways.of(direction).is_open(), self.keeper.outlook.ways.of(direction).is_open());
             match (was, is) {
-                (true, false) => self.tell_all(direction, &Event::Paused, now),
-                (false, true) => self.tell_all(direction, &Event::Unpaused, now),
+                (true, false) => self.of_way(direction).into_iter().for_each(|id| self.pause(id, now)),
+                (false, true) => {
+                    self.of_way(direction).into_iter().for_each(|id| self.handle(id, Event::Unpaused, now));
+                }
                 // Why it is shut may be another reason now.
-                (false, false) if before.ways.of(direction) != self.keeper.outlook.ways.of(direction) => {
-                    self.tell_all(direction, &Event::Paused, now);
+                (false, false) if why(&before, direction) != why(&self.keeper.outlook, direction) => {
+                    self.of_way(direction).into_iter().for_each(|id| self.handle(id, Event::Paused, now));
                 }
                 _ => {}
             }
@@ -286,12 +296,16 @@ impl Supervisor<'_> {
         }
     }
 
-    fn tell_all(&mut self, direction: Direction, event: &Event, now: Now) {
-        let of = |(id, transfer): (&XferId, &crate::engine::transfer::Transfer)| {
-            (transfer.record().direction == direction).then_some(*id)
-        };
-        let ids: Vec<XferId> = self.transfers.iter().filter_map(of).collect();
-        ids.into_iter().for_each(|id| self.handle(id, event.clone(), now));
+    fn of_way(&self, direction: Direction) -> Vec<XferId> {
+        self.transfers.iter().filter(|(_, t)| t.record().direction == direction).map(|(id, _)| *id).collect()
+    }
+
+    /// A transfer rests until the gate opens: its session ends, which counts for nothing.
+    fn pause(&mut self, id: XferId, now: Now) {
+        if let Some(running) = self.transfers.get(&id).and_then(|t| t.running.as_ref()) {
+            running.stop.cancel();
+        }
+        self.handle(id, Event::Paused, now);
     }
 
     /// One that was made while nothing may pass its way rests from the start.
@@ -376,11 +390,17 @@ impl Supervisor<'_> {
 
     /// Each mirror was to have one session, and nothing may pass: then this is all that there is to do.
     pub(super) fn is_barred(&self) -> Option<String> {
+        if self.settings.rounds != Rounds::Once {
+            return None;
+        }
         let now = self.clock.now();
-        let once = self.settings.rounds == Rounds::Once;
-        let shut = |direction| self.keeper.shut(direction, now).map(|(why, _)| why);
-        let both = shut(Direction::Upload).zip(shut(Direction::Download));
-        both.filter(|_| once).map(|(_, why)| why)
+        let fresh = self.fresh.iter().filter_map(|id| self.seen.hosts_of(*id).first().map(|key| key.direction));
+        let ways = self.transfers.values().map(|t| t.record().direction).chain(fresh);
+        let mut why = None;
+        for way in ways {
+            why = Some(self.keeper.shut(way, now)?.0);
+        }
+        why
     }
 }
 

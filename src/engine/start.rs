@@ -238,7 +238,7 @@ impl Supervisor<'_> {
     fn way_to(&mut self, host: &Origin, id: XferId, now: Now) -> Option<Arc<Way>> {
         let transfer = self.transfers.get(&id)?;
         let (usual, net) = (Arc::clone(&transfer.way), Arc::clone(&transfer.record().options.net));
-        match self.ways.to_host(host, &net, &usual) {
+        match self.ways.of_host(host, &net, &usual) {
             Ok(way) => Some(way),
             Err(error) => {
                 let (path, detail) = (host.as_str().to_owned(), error.to_string());

@@ -80,7 +80,7 @@ impl Ways {
     ///
     /// # Errors
     /// As [`Ways::of`].
-    pub(super) fn to_host(
+    pub(super) fn of_host(
         &mut self,
         host: &Origin,
         options: &NetOptions,
