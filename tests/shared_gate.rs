@@ -1,5 +1,6 @@
 //! Preferences at work: hours, rates, quotas and the network mode, through the built program.
 #![allow(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
+#![allow(clippy::disallowed_methods, reason = "a test measures how long a download takes")]
 
 mod support;
 
