@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use persxfer::core::digest::Expected;
 use persxfer::core::pers_xfer::record::Evidence;
 use persxfer::core::url::MirrorUrl;
-use persxfer::engine::{self, Ending, Job, Notice, Options, Rounds, Settings, Stop, SyncMode, Target};
+use persxfer::engine::{self, Ending, Job, Notice, Options, Rounds, Settings, Steer, Stop, SyncMode, Target};
 
 fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
@@ -33,6 +33,8 @@ fn main() -> anyhow::Result<()> {
         max_per_host: 1,
         limit_rate: None,
         sync: SyncMode::Full,
+        prefs: Arc::default(),
+        steer: Steer::new(),
     };
 
     let mut out = std::io::stdout();

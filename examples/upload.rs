@@ -9,7 +9,7 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use persxfer::core::upload::{Protocol, UploadOptions};
 use persxfer::core::url::MirrorUrl;
-use persxfer::engine::{self, Ending, Job, Notice, Options, Rounds, Settings, Stop, SyncMode, Target};
+use persxfer::engine::{self, Ending, Job, Notice, Options, Rounds, Settings, Steer, Stop, SyncMode, Target};
 
 fn main() -> anyhow::Result<()> {
     let mut words = std::env::args().skip(1);
@@ -36,6 +36,8 @@ fn main() -> anyhow::Result<()> {
         max_per_host: 1,
         limit_rate: None,
         sync: SyncMode::Full,
+        prefs: Arc::default(),
+        steer: Steer::new(),
     };
 
     let mut out = std::io::stdout();

@@ -35,6 +35,9 @@ pub(crate) struct Global {
     /// The client-state file [default: $XDG_STATE_HOME/persxfer/client_state.xml]
     #[arg(long, value_name = "PATH", global = true, env = "PERSXFER_STATE_FILE", hide_env_values = true)]
     pub(crate) state_file: Option<PathBuf>,
+    /// The preferences of this machine [default: $XDG_CONFIG_HOME/persxfer/config.toml]
+    #[arg(long, value_name = "FILE", global = true, env = "PERSXFER_CONFIG", hide_env_values = true)]
+    pub(crate) config: Option<PathBuf>,
     /// Say nothing but errors, and warnings that matter
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
@@ -227,12 +230,12 @@ pub(crate) enum Required {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Speed")]
 pub(crate) struct Speed {
-    /// Transfers at once, in all
-    #[arg(short = 'j', long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) max_transfers: u16,
-    /// Transfers at once from one host
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) max_transfers_per_host: u16,
+    /// Transfers at once, in all [default: 8]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_transfers: Option<u16>,
+    /// Transfers at once from one host [default: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max_transfers_per_host: Option<u16>,
     /// Bytes per second, all transfers together, such as 500k or 2.5m; 0 for no limit
     #[arg(long, value_name = "RATE", visible_alias = "max-overall-download-limit")]
     pub(crate) limit_rate: Option<String>,
@@ -320,15 +323,15 @@ pub(crate) struct Patience {
     /// Further statuses that are worth another try, such as 403,404
     #[arg(long, value_name = "CODES", visible_alias = "retry-on-http-error")]
     pub(crate) retry_on: Option<String>,
-    /// How long a connection may take
-    #[arg(long, value_name = "TIME", default_value = "30s")]
-    pub(crate) connect_timeout: String,
-    /// How long the first byte of an answer may take
-    #[arg(long, value_name = "TIME", default_value = "300s")]
-    pub(crate) first_byte_timeout: String,
-    /// How long fewer than 10 bytes per second may move
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub(crate) stall_timeout: String,
+    /// How long a connection may take [default: 30s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) connect_timeout: Option<String>,
+    /// How long the first byte of an answer may take [default: 300s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) first_byte_timeout: Option<String>,
+    /// How long fewer than 10 bytes per second may move [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) stall_timeout: Option<String>,
     /// One session a mirror or server, then stop with the state saved and exit status 4
     #[arg(long)]
     pub(crate) once: bool,

@@ -291,6 +291,7 @@ pub(crate) fn why(reason: &WaitReason) -> String {
         WaitReason::Host(origin) => format!("{} keeps failing and is left in peace", host(origin)),
         WaitReason::Slot => "queued".into(),
         WaitReason::Local(fault) => fault.to_string(),
+        WaitReason::Network(why) => why.clone(),
         WaitReason::Suspended => "suspended".into(),
     })
 }

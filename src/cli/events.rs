@@ -178,6 +178,7 @@ const fn word(reason: &WaitReason) -> &'static str {
         WaitReason::Host(_) => "host",
         WaitReason::Slot => "slot",
         WaitReason::Local(_) => "local",
+        WaitReason::Network(_) => "network",
         WaitReason::Suspended => "suspended",
     }
 }

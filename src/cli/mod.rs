@@ -9,6 +9,7 @@ mod args;
 mod bars;
 mod board;
 mod completions;
+mod config;
 mod control;
 mod doors;
 mod dry_run;
@@ -51,6 +52,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use crate::cli::args::{Add, Addable, Chosen, Cli, Command, Download, Upload};
+use crate::cli::config::ConfigFile;
 use crate::cli::control::Verb;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{LEAST_DESCRIPTORS, StateBook, descriptors};
@@ -59,6 +61,7 @@ use crate::cli::report::Weight;
 use crate::cli::screen::Screen;
 use crate::cli::settings::Plan;
 use crate::cli::trouble::Trouble;
+use crate::core::prefs::Preferences;
 
 /// Runs the program with these arguments, its own name first, to its exit status.
 pub fn main(words: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -96,8 +99,14 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Man { of } => print(&man::page(of)?),
         Command::State(state) => {
             let cwd = working_folder()?;
-            let book = StateBook::at(&settings::state_file(cli.global.state_file.as_deref(), &cwd)?);
-            state::run(&state.command, &book, foreign::now(), &cwd, screen)
+            let state_file = settings::state_file(cli.global.state_file.as_deref(), &cwd)?;
+            // What is looked at is the state; a mistake elsewhere does not hide it.
+            let prefs = config(cli)?.read().unwrap_or_else(|trouble| {
+                screen.line(&format!("persxfer: warning: {trouble}"));
+                Preferences::default()
+            });
+            let shut = || foreign::shut(&state_file, &prefs);
+            state::run(&state.command, &StateBook::at(&state_file), &shut, &cwd, screen)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),
@@ -107,7 +116,13 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             enough_descriptors()?;
             let state_file = settings::state_file(cli.global.state_file.as_deref(), &working_folder()?)?;
             let resume = || resume::command(matches);
-            serve::run(asked, &cli.global, &state_file, &resume, screen, signals::watch(screen))
+            serve::run(
+                asked,
+                &cli.global,
+                serve::Places { state_file: &state_file, config: config(cli)? },
+                &resume,
+                screen,
+            )
         }
         Command::Add(Add { what: Addable::Download(asked) }) => add(cli, &download(cli, asked, screen)?, screen),
         Command::Add(Add { what: Addable::Upload(asked) }) => add(cli, &upload(cli, asked)?, screen),
@@ -122,14 +137,19 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
 
 fn download(cli: &Cli, asked: &Download, screen: &Screen) -> Result<Plan, Trouble> {
     let (state_file, cwd) = places(cli)?;
-    let plan = settings::plan(asked, &state_file, &cwd, &mut std::io::stdin().lock())?;
+    let plan = settings::plan(asked, &config(cli)?.read()?, &state_file, &cwd, &mut std::io::stdin().lock())?;
     plan.remarks.iter().for_each(|line| screen.say(cli.global.quiet, Weight::News, line));
     Ok(plan)
 }
 
 fn upload(cli: &Cli, asked: &Upload) -> Result<Plan, Trouble> {
     let (state_file, cwd) = places(cli)?;
-    settings::plan_upload(asked, &state_file, &cwd)
+    settings::plan_upload(asked, &config(cli)?.read()?, &state_file, &cwd)
+}
+
+/// Where the preferences stand.
+fn config(cli: &Cli) -> Result<ConfigFile, Trouble> {
+    Ok(ConfigFile::find(cli.global.config.as_deref(), &working_folder()?))
 }
 
 /// The state file, and the folder that relative paths are meant from.

@@ -10,10 +10,17 @@ use crate::cli::args::{Patience, Requests};
 use crate::cli::foreign;
 use crate::cli::settings::positive;
 use crate::cli::trouble::Trouble;
+use crate::core::prefs::Travel;
+use crate::core::time::Delay;
 use crate::engine::{AddressFamily, NetOptions};
 
 /// Reads them; `cwd` is what relative paths are meant from.
-pub(crate) fn read(requests: &Requests, patience: &Patience, cwd: &Path) -> Result<Arc<NetOptions>, Trouble> {
+pub(crate) fn read(
+    requests: &Requests,
+    patience: &Patience,
+    travel: &Travel,
+    cwd: &Path,
+) -> Result<Arc<NetOptions>, Trouble> {
     let files = [
         ("--cacert", &requests.cacert),
         ("--cert", &requests.cert),
@@ -31,6 +38,7 @@ pub(crate) fn read(requests: &Requests, patience: &Patience, cwd: &Path) -> Resu
         foreign::try_resolve(text).map_err(Trouble::Usage)?;
     }
     let absolute = |path: &Option<PathBuf>| path.as_ref().map(|path| cwd.join(path));
+    let built_in = NetOptions::default();
     let options = NetOptions {
         headers: requests.headers.clone(),
         user: requests.user.as_deref().map(user).transpose()?,
@@ -49,12 +57,38 @@ pub(crate) fn read(requests: &Requests, patience: &Patience, cwd: &Path) -> Resu
             _ => AddressFamily::Any,
         },
         location_trusted: requests.location_trusted,
-        connect_timeout: positive("--connect-timeout", &patience.connect_timeout)?,
-        first_byte_timeout: positive("--first-byte-timeout", &patience.first_byte_timeout)?,
-        stall_timeout: positive("--stall-timeout", &patience.stall_timeout)?,
+        connect_timeout: timeout(
+            "--connect-timeout",
+            &patience.connect_timeout,
+            travel.connect_timeout,
+            built_in.connect_timeout,
+        )?,
+        first_byte_timeout: timeout(
+            "--first-byte-timeout",
+            &patience.first_byte_timeout,
+            travel.first_byte_timeout,
+            built_in.first_byte_timeout,
+        )?,
+        stall_timeout: timeout(
+            "--stall-timeout",
+            &patience.stall_timeout,
+            travel.stall_timeout,
+            built_in.stall_timeout,
+        )?,
     };
     foreign::try_net(&options).map_err(Trouble::Usage)?;
     Ok(Arc::new(options))
+}
+
+/// What was typed, else what is preferred, else what is built in.
+fn timeout(
+    option: &'static str,
+    typed: &Option<String>,
+    preferred: Option<Delay>,
+    built_in: Delay,
+) -> Result<Delay, Trouble> {
+    let typed = typed.as_deref().map(|text| positive(option, text)).transpose()?;
+    Ok(typed.or(preferred).unwrap_or(built_in))
 }
 
 fn check_readable(option: &'static str, path: &Path) -> Result<(), Trouble> {

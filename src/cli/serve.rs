@@ -3,29 +3,51 @@
 use std::path::Path;
 
 use crate::cli::args::{Global, Run};
+use crate::cli::config::ConfigFile;
 use crate::cli::doors;
 use crate::cli::exit::{self, Exit, Signal};
 use crate::cli::foreign;
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
-use crate::cli::signals::Watch;
+use crate::cli::signals::{self, Reload};
 use crate::cli::transfer::Show;
 use crate::cli::trouble::Trouble;
-use crate::engine::{Served, Service};
+use crate::engine::{Served, Service, Steer};
+
+/// Where a run finds what it needs.
+pub(crate) struct Places<'a> {
+    /// The state.
+    pub(crate) state_file: &'a Path,
+    /// The preferences.
+    pub(crate) config: ConfigFile,
+}
+
+/// Reads the preferences again. Where the file has a mistake by now, it is told, and what held before still does.
+fn again(asked: &Run, config: ConfigFile, steer: &Steer, screen: &Screen) -> Reload {
+    let (speed, steer, screen) = (asked.speed.clone(), steer.clone(), screen.clone());
+    Box::new(move || match config.read() {
+        Ok(prefs) => {
+            steer.prefer(settings::effective(&prefs, &speed));
+            screen.line("persxfer: the preferences were read again");
+        }
+        Err(trouble) => screen.line(&format!("persxfer: the preferences stay as they were: {trouble}")),
+    })
+}
 
 /// Runs until nothing is left to do, or until told to stop.
 pub(crate) fn run(
     asked: &Run,
     global: &Global,
-    state_file: &Path,
+    Places { state_file, config }: Places<'_>,
     resume: &dyn Fn() -> Resume,
     screen: &Screen,
-    watch: Watch,
 ) -> Result<Exit, Trouble> {
-    let run_settings = settings::of_run(asked, state_file)?;
+    let prefs = config.read()?;
+    let run_settings = settings::of_run(asked, &prefs, state_file)?;
     let doors = doors::read(&asked.doors)?;
-    let hooks = settings::hooks(&asked.on_complete, &asked.on_failure)?;
+    let hooks = settings::hooks(&asked.on_complete, &asked.on_failure, &prefs.hooks)?;
+    let watch = signals::watch_and_reload(screen, again(asked, config, &run_settings.steer, screen));
     let service = if asked.forever { Service::Forever } else { Service::UntilDone };
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let mut show = Show::new(global, screen, hooks, state_file, &say);

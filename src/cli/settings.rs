@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::cli::args::{self, Download, Upload};
 use crate::cli::foreign;
@@ -12,8 +13,14 @@ use crate::cli::shell;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::upload;
+use crate::core::prefs::{Hooks, Preferences};
 use crate::core::time::Delay;
-use crate::engine::{Job, Rounds, Settings, SyncMode, Target};
+use crate::engine::{Job, Rounds, Settings, Steer, SyncMode, Target};
+
+/// Transfers at once, where nobody says how many (BOINC's number).
+const MAX_TRANSFERS: usize = 8;
+/// The same, with one host.
+const MAX_PER_HOST: usize = 2;
 
 /// Everything that one `download` or `upload` needs.
 #[derive(Debug)]
@@ -40,27 +47,33 @@ pub(crate) struct HookWords {
 }
 
 /// Reads everything that was typed; `cwd` is absolute, `stdin` is read where `-` stands for a file.
-pub(crate) fn plan(asked: &Download, state_file: &Path, cwd: &Path, stdin: &mut dyn Read) -> Result<Plan, Trouble> {
+pub(crate) fn plan(
+    asked: &Download,
+    prefs: &Preferences,
+    state_file: &Path,
+    cwd: &Path,
+    stdin: &mut dyn Read,
+) -> Result<Plan, Trouble> {
     habits(&asked.around)?;
-    let net = network::read(&asked.requests, &asked.patience, cwd)?;
+    let net = network::read(&asked.requests, &asked.patience, &prefs.travel, cwd)?;
     let round = Round::of(&asked.patience)?;
     let Asked { jobs, remarks } = jobs::read(asked, net, cwd, stdin)?;
     Ok(Plan {
-        settings: settings(&asked.speed, asked.sync, state_file, round)?,
+        settings: settings(&asked.speed, prefs, asked.sync, state_file, round)?,
         jobs: apart_from_the_state(jobs, state_file)?,
-        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
+        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure, &prefs.hooks)?,
         remarks,
         dry_run: asked.around.dry_run,
     })
 }
 
 /// The same of an upload. It writes nothing but the state, which is always flushed.
-pub(crate) fn plan_upload(asked: &Upload, state_file: &Path, cwd: &Path) -> Result<Plan, Trouble> {
+pub(crate) fn plan_upload(asked: &Upload, prefs: &Preferences, state_file: &Path, cwd: &Path) -> Result<Plan, Trouble> {
     habits(&asked.around)?;
-    let net = network::read(&asked.requests, &asked.patience, cwd)?;
+    let net = network::read(&asked.requests, &asked.patience, &prefs.travel, cwd)?;
     Ok(Plan {
-        settings: settings(&asked.speed, args::Sync::Full, state_file, Round::of(&asked.patience)?)?,
-        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure)?,
+        settings: settings(&asked.speed, prefs, args::Sync::Full, state_file, Round::of(&asked.patience)?)?,
+        hooks: hooks(&asked.around.on_complete, &asked.around.on_failure, &prefs.hooks)?,
         // Last, because only here what was asked for may be right and cannot be had.
         jobs: vec![upload::read(asked, net, cwd)?],
         remarks: Vec::new(),
@@ -83,28 +96,41 @@ impl Round {
 }
 
 /// What a `run` needs.
-pub(crate) fn of_run(asked: &args::Run, state_file: &Path) -> Result<Settings, Trouble> {
-    settings(&asked.speed, asked.sync, state_file, Round::new(asked.once, asked.max_time.as_deref())?)
+pub(crate) fn of_run(asked: &args::Run, prefs: &Preferences, state_file: &Path) -> Result<Settings, Trouble> {
+    settings(&asked.speed, prefs, asked.sync, state_file, Round::new(asked.once, asked.max_time.as_deref())?)
 }
 
 fn settings(
     speed: &args::Speed,
+    prefs: &Preferences,
     sync: args::Sync,
     state_file: &Path,
     Round(rounds, max_time): Round,
 ) -> Result<Settings, Trouble> {
+    let prefs = effective(prefs, speed);
     Ok(Settings {
         state_file: state_file.to_owned(),
         rounds,
         max_time,
-        max_transfers: speed.max_transfers.into(),
-        max_per_host: speed.max_transfers_per_host.into(),
+        max_transfers: prefs.sessions.all.unwrap_or(MAX_TRANSFERS),
+        max_per_host: prefs.sessions.per_host.unwrap_or(MAX_PER_HOST),
         limit_rate: rate("--limit-rate", speed.limit_rate.as_deref())?,
         sync: match sync {
             args::Sync::Full => SyncMode::Full,
             args::Sync::None => SyncMode::None,
         },
+        prefs: Arc::new(prefs),
+        steer: Steer::new(),
     })
+}
+
+/// Preferences in which what was typed comes first.
+pub(crate) fn effective(prefs: &Preferences, speed: &args::Speed) -> Preferences {
+    let mut prefs = prefs.clone();
+    let (typed, sessions) = (|n: Option<u16>| n.map(usize::from), &mut prefs.sessions);
+    sessions.all = typed(speed.max_transfers).or(sessions.all);
+    sessions.per_host = typed(speed.max_transfers_per_host).or(sessions.per_host);
+    prefs
 }
 
 /// No download may go where the state is kept.
@@ -153,11 +179,19 @@ fn habits(around: &args::Around) -> Result<(), Trouble> {
 }
 
 /// The words of the commands that are run around transfers.
-pub(crate) fn hooks(complete: &Option<String>, failure: &Option<String>) -> Result<HookWords, Trouble> {
-    let words = |option, text: &Option<String>| {
-        text.as_deref().map(|t| shell::split(t).map_err(|e| Trouble::option(option, t, e))).transpose()
+pub(crate) fn hooks(
+    complete: &Option<String>,
+    failure: &Option<String>,
+    preferred: &Hooks,
+) -> Result<HookWords, Trouble> {
+    let words = |option, text: &Option<String>, preferred: &[String]| {
+        let typed = text.as_deref().map(|t| shell::split(t).map_err(|e| Trouble::option(option, t, e))).transpose()?;
+        Ok::<_, Trouble>(typed.or_else(|| Some(preferred.to_vec()).filter(|words| !words.is_empty())))
     };
-    Ok(HookWords { complete: words("--on-complete", complete)?, failure: words("--on-failure", failure)? })
+    Ok(HookWords {
+        complete: words("--on-complete", complete, &preferred.complete)?,
+        failure: words("--on-failure", failure, &preferred.failure)?,
+    })
 }
 
 /// A duration, where one was given.

@@ -56,15 +56,28 @@ pub(crate) fn outlive_file_limit() {
     }
 }
 
+/// What a hang-up has the program do instead of ending.
+pub(crate) type Reload = Box<dyn Fn() + Send>;
+
 /// Listens from now on, in a thread of its own, until the process ends.
 pub(crate) fn watch(screen: &Screen) -> Watch {
+    listen(screen, None)
+}
+
+/// The same, of a program that reads its preferences again when it is told to hang up, as services do. One whose terminal
+/// is gone ends all the same.
+pub(crate) fn watch_and_reload(screen: &Screen, reload: Reload) -> Watch {
+    listen(screen, Some(reload))
+}
+
+fn listen(screen: &Screen, reload: Option<Reload>) -> Watch {
     let watch = Watch::default();
     let (ready, listening) = mpsc::channel();
     let (Watch { stop, caught: noted }, screen) = (watch.clone(), screen.clone());
     let thread = std::thread::Builder::new().name("signals".into());
     let started = thread.spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        runtime.block_on(serve(&stop, &screen, &noted, ready))
+        runtime.block_on(serve(&stop, &screen, &noted, reload, ready))
     });
     // Where no thread or no handler can be had, a signal ends the process as it would have anyway; a later run resumes.
     if started.is_ok() {
@@ -73,7 +86,14 @@ pub(crate) fn watch(screen: &Screen) -> Watch {
     watch
 }
 
-async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sender<()>) -> std::io::Result<()> {
+async fn serve(
+    stop: &Stop,
+    screen: &Screen,
+    caught: &Caught,
+    reload: Option<Reload>,
+    ready: mpsc::Sender<()>,
+) -> std::io::Result<()> {
+    let had_terminal = has_terminal();
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = if hangup_is_ignored() { None } else { Some(signal(SignalKind::hangup())?) };
@@ -88,7 +108,13 @@ async fn serve(stop: &Stop, screen: &Screen, caught: &Caught, ready: mpsc::Sende
                 screen.line("persxfer: stopping, the state is being saved; Ctrl-C again ends at once");
             }
             Some(()) = terminate.recv() => caught.note(TERMINATE),
-            Some(()) = next(&mut hangup) => caught.note(TERMINATE),
+            Some(()) = next(&mut hangup) => match &reload {
+                Some(reload) if has_terminal() || !had_terminal => {
+                    reload();
+                    continue;
+                }
+                _ => caught.note(TERMINATE),
+            },
             else => return Ok(()),
         }
         stop.request();
@@ -100,6 +126,11 @@ async fn next(signals: &mut Option<tokio::signal::unix::Signal>) -> Option<()> {
         Some(signals) => signals.recv().await,
         None => std::future::pending().await,
     }
+}
+
+/// Is there a terminal that answers? One that was hung up does not.
+fn has_terminal() -> bool {
+    rustix::termios::tcgetattr(std::io::stderr()).is_ok()
 }
 
 /// Was the program started by `nohup` or its like? Then it is meant to outlive its terminal. Linux tells the signals that

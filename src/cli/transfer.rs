@@ -152,7 +152,8 @@ mod tests {
     use crate::cli::args::Progress;
     use crate::cli::foreign::{EngineError, Stop};
     use crate::cli::samples;
-    use crate::engine::{Ending, Rounds, Settings, SyncMode};
+    use crate::engine::{Ending, Rounds, Settings, Steer, SyncMode};
+    use std::sync::Arc;
 
     fn plan(hooks: HookWords) -> Plan {
         let settings = Settings {
@@ -163,12 +164,14 @@ mod tests {
             max_per_host: 1,
             limit_rate: None,
             sync: SyncMode::None,
+            prefs: Arc::default(),
+            steer: Steer::new(),
         };
         Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false }
     }
 
     fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {
-        let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
+        let global = Global { state_file: None, config: None, quiet: true, verbose: 0, progress: Progress::None };
         let endings = endings.to_vec();
         let engine = move |_: Settings, _: Vec<_>, _: Stop, notices: &mut dyn FnMut(Notice)| {
             samples::story().into_iter().for_each(&mut *notices);
@@ -209,7 +212,7 @@ mod tests {
 
     #[test]
     fn an_engine_that_cannot_run_is_local_trouble() {
-        let global = Global { state_file: None, quiet: true, verbose: 0, progress: Progress::None };
+        let global = Global { state_file: None, config: None, quiet: true, verbose: 0, progress: Progress::None };
         let engine = |_: Settings, _: Vec<_>, _: Stop, _: &mut dyn FnMut(Notice)| {
             Err(EngineError::Runtime(std::io::Error::other("damaged")))
         };

@@ -12,6 +12,9 @@ use crate::core::upload::UpFailure;
 /// How the failure of an odd mirror begins: records are told by it.
 pub const ODD_MIRROR: &str = "this mirror holds another file";
 
+/// How a connection fails where there is no network at all.
+pub const NO_NETWORK: [&str; 2] = ["the network cannot be reached", "the network is down"];
+
 /// One way in which a session ended badly.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {

@@ -3,6 +3,7 @@
 //! Nothing on this floor knows a clock, randomness of its own, a socket, a file or `async`; `tests/floors.rs` says so.
 
 pub mod backoff;
+pub mod civil;
 pub mod cookies;
 pub mod digest;
 pub mod failure;
@@ -15,16 +16,17 @@ pub mod metalink;
 pub mod metrics;
 pub mod mirrors;
 pub mod name;
-pub mod netmode;
 pub mod netrc;
 pub mod pacer;
 mod params;
 pub mod pers_xfer;
+pub mod prefs;
 pub mod printable;
 pub mod proxy;
 pub mod range;
 pub mod retry_after;
 pub mod rpc;
+pub mod schedule;
 pub mod segments;
 pub mod state;
 pub mod time;

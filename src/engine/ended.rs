@@ -20,6 +20,8 @@ pub(super) enum Why {
     Suspended,
     /// The run was told to stop.
     Interrupted,
+    /// Nothing may pass, and the run does not wait.
+    Barred(String),
     /// The run's time is up.
     OutOfTime,
     /// It is not ours.
@@ -99,6 +101,7 @@ pub(super) fn ending(record: &Record, why: &Why) -> Ending {
 fn why_stopped(record: &Record, why: &Why) -> String {
     match (why, record.history.last()) {
         (Why::Interrupted, _) => "interrupted".to_owned(),
+        (Why::Barred(why), _) => why.clone(),
         (Why::OutOfTime, _) => "the time of this run is up (--max-time)".to_owned(),
         (Why::Suspended, _) => format!("suspended; `persxfer resume {}` lets it go on", place(record)),
         (_, Some(past)) => past.text.clone(),

@@ -48,7 +48,8 @@ impl Supervisor<'_> {
         let (seats, guests) = self.with_room(seats, mirror);
         let own = seats.iter().position(|(i, _)| *i == mirror)?;
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
-        let (connections, per_origin) = how_many(&options, &seats);
+        let preferred = self.keeper.connections_of(&seats.get(own)?.url.origin());
+        let (connections, per_origin) = how_many(&options, preferred, &seats);
         let cuts = if self.settings.rounds == Rounds::Once { Cuts::Final } else { Cuts::Mended };
         Some((FanPlan { connections, per_origin, least, cuts, seats, own }, guests))
     }
@@ -56,6 +57,15 @@ impl Supervisor<'_> {
     /// The seats at hosts that have room, and which other hosts these are.
     fn with_room(&mut self, seats: Vec<(usize, FanSeat)>, own: usize) -> (Vec<(usize, FanSeat)>, Vec<Origin>) {
         let home = seats.iter().find(|(i, _)| *i == own).map(|(_, seat)| seat.url.origin());
+        // One way leads to all of them, so whoever is judged by certificates of its own stays alone.
+        let apart = |origin: &Origin| self.ways.own_roots(origin).is_some();
+        let home_apart = home.as_ref().is_some_and(apart);
+        let seats: Vec<_> = seats
+            .into_iter()
+            .filter(|(i, seat)| {
+                *i == own || home == Some(seat.url.origin()) || !home_apart && !apart(&seat.url.origin())
+            })
+            .collect();
         let mut guests: Vec<Origin> = Vec::new();
         let mut full: Vec<Origin> = Vec::new();
         let mut kept = Vec::new();
@@ -99,12 +109,11 @@ impl Supervisor<'_> {
 }
 
 /// Connections in all, and to one origin.
-fn how_many(options: &Options, seats: &[FanSeat]) -> (usize, usize) {
-    match options.connections {
-        Some(n) => (usize::from(n), MOST_A_HOST),
-        None => {
-            let hosts: BTreeSet<_> = seats.iter().map(|seat| seat.url.origin()).collect();
-            (hosts.len().clamp(1, MIRRORS_AT_ONCE), 1)
-        }
+fn how_many(options: &Options, preferred: Option<u16>, seats: &[FanSeat]) -> (usize, usize) {
+    let hosts: BTreeSet<_> = seats.iter().map(|seat| seat.url.origin()).collect();
+    match (options.connections, preferred) {
+        (Some(n), _) => (usize::from(n), MOST_A_HOST),
+        (None, Some(n)) if hosts.len() == 1 => (usize::from(n), MOST_A_HOST),
+        (None, _) => (hosts.len().clamp(1, MIRRORS_AT_ONCE), 1),
     }
 }

@@ -5,6 +5,7 @@ use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::hosts::{Change, HostKey};
 use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Direction, XferId};
+use crate::core::schedule::Sign;
 use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
 use crate::engine::Notice;
@@ -21,6 +22,7 @@ impl Supervisor<'_> {
             let key = key_of(&host, self.direction(id));
             let change = self.hosts.succeeded(&key);
             self.host_changed(key, change, now);
+            self.network_sign(&host, Sign::Reached, now);
         }
     }
 
@@ -97,8 +99,8 @@ impl Supervisor<'_> {
             return;
         }
         let host = key.origin.clone();
+        self.slots.open(&key);
         self.heard_of.insert(key);
-        self.slots.open(&host);
         for id in self.waiting_for.remove(&host).unwrap_or_default() {
             self.handle(id, Event::HostOpened(host.clone()), now);
         }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::core::metrics::{Family, text};
-use crate::core::netmode::NetworkMode;
 use crate::core::pers_xfer::View;
 use crate::core::pers_xfer::record::Direction;
+use crate::core::prefs::Mode;
 use crate::core::time::Now;
 use crate::engine::supervisor::Supervisor;
 use crate::engine::tally::Tally;
@@ -55,9 +55,9 @@ impl Supervisor<'_> {
     }
 
     fn network_modes(&self, now: Now) -> Family {
-        let holds = self.network.switch.mode(now.mono);
+        let holds = self.network_mode().current(now.mono);
         let family = Family::gauge("persxfer_network_mode", "1 for the network mode that holds.");
-        let modes = [NetworkMode::Always, NetworkMode::Auto, NetworkMode::Never];
+        let modes = [Mode::Always, Mode::Auto, Mode::Never];
         modes.into_iter().fold(family, |f, mode| f.with([("mode", mode.word())], f64::from(u8::from(mode == holds))))
     }
 }

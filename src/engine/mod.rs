@@ -7,12 +7,13 @@
 //! |---|---|
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
-//! | `supervisor`, `slots`, `hosts`, `leave` | the loop, who may start, whom to leave alone, the end |
+//! | `supervisor`, `mail`, `slots`, `hosts`, `leave` | the loop, its inbox, who may start, whom to leave alone, the end |
+//! | `gate`, `steer` | whether anything may pass, and how fast; preferences that change |
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
 //! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
-//! | `desk`, `rpc`, `network`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
+//! | `desk`, `rpc`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
 mod abandon;
 mod add;
@@ -24,17 +25,19 @@ mod desk;
 mod ended;
 mod enter;
 mod fan;
+mod gate;
 mod hosts;
 mod keys;
 mod leave;
+mod mail;
 mod measures;
-mod network;
 mod persist;
 mod rpc;
 mod run;
 mod serve;
 mod slots;
 mod start;
+mod steer;
 mod stop;
 mod supervisor;
 mod tally;
@@ -47,9 +50,11 @@ mod world;
 pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
+pub use gate::shut;
 pub use keys::{account, keys, manifest};
 pub use run::{EngineError, run, run_in};
 pub use serve::{Served, Service, serve, serve_in};
+pub use steer::Steer;
 pub use stop::Stop;
 pub use way::network;
 pub use world::World;
@@ -63,6 +68,7 @@ pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
 pub use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::{Direction, Evidence, XferId};
+use crate::core::prefs::Preferences;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::{MirrorUrl, Origin};
@@ -129,6 +135,10 @@ pub struct Settings {
     pub limit_rate: Option<u64>,
     /// How eagerly data is flushed.
     pub sync: SyncMode,
+    /// What the user prefers of transfers on this machine.
+    pub prefs: Arc<Preferences>,
+    /// Through which the run is told that preferences have changed.
+    pub steer: Steer,
 }
 
 /// Why a transfer does nothing just now.
@@ -151,6 +161,8 @@ pub enum WaitReason {
     Slot,
     /// Trouble on this machine.
     Local(LocalFault),
+    /// Nothing may pass just now: by the hour, a quota, a person's word, or for want of a network; in words for people.
+    Network(String),
     /// A person suspended it.
     Suspended,
 }

@@ -5,11 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::core::civil::Day;
 use crate::core::failure::LocalFault;
 use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::{self, Wanted};
+use crate::core::schedule::History;
 use crate::core::state::Document;
 use crate::core::time::{Delay, Mono, Now};
 use crate::engine::Job;
@@ -55,7 +57,17 @@ pub(super) struct Flush<'a> {
     pub(super) keep: Keep,
     /// The hosts of which something is known, and which of them we have heard of ourselves.
     pub(super) hosts: (Vec<HostRecord>, &'a BTreeSet<HostKey>),
+    pub(super) traffic: Traffic<'a>,
     pub(super) rng: &'a mut dyn rand::Rng,
+}
+
+/// What passed since the last write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traffic<'a> {
+    pub(super) by_day: &'a History,
+    pub(super) today: Day,
+    /// It is to be written though nothing else is.
+    pub(super) is_due: bool,
 }
 
 /// What a write met.
@@ -65,6 +77,8 @@ pub(super) struct Met {
     pub(super) lost: Vec<(XferId, Loss)>,
     /// These are nobody's and want to be run.
     pub(super) revived: Vec<XferId>,
+    /// What the state file holds now of what passed, where it was written.
+    pub(super) history: Option<History>,
 }
 
 /// What came of claiming records of the state.
@@ -132,11 +146,12 @@ impl Persist {
 
     /// Writes what is dirty, in one write. What cannot be written stays dirty.
     pub(super) fn flush(&mut self, flush: Flush<'_>, clock: &Clock) -> Result<Met, StateError> {
-        if self.dirty.is_empty() {
+        let now = clock.now();
+        let Flush { live, keep, hosts, traffic, rng } = flush;
+        let last_word = keep == Keep::Free && !traffic.by_day.is_empty();
+        if self.dirty.is_empty() && !traffic.is_due && !last_word {
             return Ok(Met::default());
         }
-        let now = clock.now();
-        let Flush { live, keep, hosts, rng } = flush;
         if keep == Keep::Ours && self.dirty.iter().any(|id| !self.last.contains_key(id)) {
             self.claims.show_life(rng)?;
         }
@@ -159,6 +174,8 @@ impl Persist {
                 }
             }
             store_hosts(document, hosts.0, hosts.1);
+            document.count(traffic.by_day, traffic.today);
+            met.history = Some(document.history().clone());
             document.prune_finished(FINISHED);
             claims.committed(document);
             (met, document.len())

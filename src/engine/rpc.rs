@@ -3,21 +3,22 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::core::netmode::NetworkMode;
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::sharing::Wanted;
 use crate::core::pers_xfer::{Event, Urgency};
 use crate::core::rpc::{
     CcStatus, FileTransfer, ModeWord, Reply, Request, Session, Suspension, Which, file_transfers, is_our_project,
 };
+use crate::core::schedule::Reason;
 use crate::core::state::Found;
 use crate::core::time::{Delay, Mono, Now};
-use crate::engine::EngineError;
+use crate::core::units::human_delay;
 use crate::engine::control::{Told, control};
 use crate::engine::desk::Quit;
 use crate::engine::ended::held_of;
 use crate::engine::hosts::key_of;
 use crate::engine::supervisor::Supervisor;
+use crate::engine::{EngineError, Notice};
 
 /// So many transfers are listed, those that run first: BOINC's tools read the whole list, again and again.
 const MOST_LISTED: usize = 2_000;
@@ -50,22 +51,41 @@ impl Supervisor<'_> {
     }
 
     fn cc_status(&self, now: Now) -> CcStatus {
-        let switch = &self.network.switch;
+        let mode = self.network_mode();
         CcStatus {
-            mode: switch.mode(now.mono),
-            permanent: switch.permanent(),
-            left: switch.until(now.mono).map_or(Delay::ZERO, |until| until.since(now.mono)),
-            suspended: (switch.mode(now.mono) == NetworkMode::Never).then_some(Suspension::UserRequest),
+            mode: mode.current(now.mono),
+            permanent: mode.permanent(),
+            left: mode.until(now.mono).map_or(Delay::ZERO, |(_, until)| until.since(now.mono)),
+            suspended: self.keeper.reason().and_then(|reason| match reason {
+                Reason::Suspended { .. } => Some(Suspension::UserRequest),
+                Reason::Hours { .. } => Some(Suspension::TimeOfDay),
+                Reason::Quota { .. } => Some(Suspension::Quota),
+                Reason::Offline { .. } => None,
+            }),
         }
     }
 
     fn switch_network(&mut self, mode: Option<ModeWord>, duration: Delay, now: Now) -> Reply {
         match mode {
-            Some(ModeWord::Set(mode)) => self.set_network_mode(mode, duration, now),
-            Some(ModeWord::Restore) => self.restore_network_mode(now),
+            Some(ModeWord::Set(mode)) => {
+                self.set_network_mode(mode, duration);
+                let how_long =
+                    if duration == Delay::ZERO { String::new() } else { format!(" for {}", human_delay(duration)) };
+                self.say_of_network(&format!("the network mode is {}{how_long}", mode.word()));
+            }
+            Some(ModeWord::Restore) => {
+                self.restore_network_mode();
+                self.say_of_network(&format!("the network mode is {} again", self.network_mode().permanent().word()));
+            }
             None => return Reply::error("Missing mode"),
         }
+        // What runs follows before the answer goes out.
+        self.ask_the_gate(now);
         Reply::success()
+    }
+
+    fn say_of_network(&mut self, text: &str) {
+        (self.notices)(Notice::Remark { id: None, text: text.to_owned() });
     }
 
     fn list_transfers(&mut self, now: Now) -> Reply {
@@ -160,7 +180,8 @@ impl Supervisor<'_> {
 
     /// The network is there: every wait that is not a server's own wish ends.
     fn try_everything(&mut self, now: Now) -> Reply {
-        self.slots.open_due(Mono::ZERO + Delay::MAX);
+        self.network_available();
+        self.slots.tick(Mono::ZERO + Delay::MAX);
         let waiting = self.transfers.iter().filter(|(_, transfer)| transfer.running.is_none());
         let ids: Vec<XferId> = waiting.map(|(id, _)| *id).collect();
         for id in ids {

@@ -252,7 +252,10 @@ pub(super) fn supervisor<'a>(
     let clock = world.clock.clone();
     hosts.restore(loaded.document.hosts().iter().cloned(), clock.now());
     let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock));
-    Ok(Supervisor::new(Parts { world, hosts, persist, settings, service, throttle, seen: loaded.document, notices }))
+    let mut supervisor =
+        Supervisor::new(Parts { world, hosts, persist, settings, service, throttle, seen: loaded.document, notices });
+    supervisor.mind_the_gate();
+    Ok(supervisor)
 }
 
 /// The name of a job for people: its file's, else its URL's.

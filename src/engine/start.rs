@@ -5,16 +5,17 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
-use crate::core::hosts::Gate;
-use crate::core::pers_xfer::record::{Direction, Record, XferId};
+use crate::core::hosts::{Gate, HostKey};
+use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, XferId};
 use crate::core::pers_xfer::{Event, OnLocalFault, PersFileXfer, Rules, Urgency, View};
+use crate::core::schedule::{Grant, Queue};
 use crate::core::time::Now;
 use crate::core::url::Origin;
 use crate::engine::admit::{self, Admission, Entry};
 use crate::engine::ended::held_of;
 use crate::engine::hosts::key_of;
-use crate::engine::slots::Queue;
-use crate::engine::supervisor::{Mail, Supervisor};
+use crate::engine::mail::Mail;
+use crate::engine::supervisor::Supervisor;
 use crate::engine::transfer::{Answered, Running, Transfer};
 use crate::engine::way::Way;
 use crate::engine::{EngineError, Notice, Rounds};
@@ -109,9 +110,7 @@ impl Supervisor<'_> {
         let id = transfer.id();
         self.transfers.insert(id, transfer);
         self.rank_mirrors(id);
-        if self.network.is_shut() {
-            self.pause(id, now);
-        }
+        self.pause_if_shut(id, now);
     }
 
     fn rules(&self, record: &Record) -> Rules {
@@ -121,60 +120,60 @@ impl Supervisor<'_> {
 
     /// A record of ours that is new: it gets its machine when it gets its slot.
     pub(super) fn put_in_line(&mut self, record: &Record) {
-        self.line_up(record.id, record.mirrors.iter().map(|m| m.url.origin()).collect());
+        let key = |m: &MirrorRecord| key_of(&m.url.origin(), record.direction);
+        self.line_up(record.id, &record.mirrors.iter().map(key).collect::<Vec<_>>());
     }
 
     /// The same, of one that stands in the state as we have seen it.
     pub(super) fn put_in_line_as_seen(&mut self, id: XferId) {
-        self.line_up(id, self.seen.hosts_of(id));
+        self.line_up(id, &self.seen.hosts_of(id));
     }
 
-    fn line_up(&mut self, id: XferId, hosts: Vec<Origin>) {
+    fn line_up(&mut self, id: XferId, hosts: &[HostKey]) {
         let Some(first) = hosts.first() else { return };
         let bound = hosts.iter().all(|host| host == first);
         self.fresh.insert(id);
-        self.slots.wait(first, id, if bound { Queue::Bound } else { Queue::Movable });
+        self.wait_for_slot(id, first.clone(), if bound { Queue::Bound } else { Queue::Movable });
     }
 
     /// The machine wishes for a session with this mirror.
     pub(super) fn queue(&mut self, id: XferId, mirror: usize) {
-        let host = self.transfers.get(&id).and_then(|t| t.url(mirror)).map(crate::core::url::MirrorUrl::origin);
-        if let Some(host) = host
+        let Some(transfer) = self.transfers.get(&id) else { return };
+        if let Some(url) = transfer.url(mirror)
             && self.getting_its_slot != Some(id)
         {
-            self.slots.wait(&host, id, Queue::Movable);
+            let key = key_of(&url.origin(), transfer.record().direction);
+            self.wait_for_slot(id, key, Queue::Movable);
         }
     }
 
     /// Starts what waits for a slot, in order, as far as slots and hosts allow.
     pub(super) fn start_queued(&mut self) {
-        while !self.network.is_shut()
-            && let Some((host, id, queue)) = self.slots.next()
-        {
+        loop {
             let now = self.clock.now();
+            let Some(grant) = self.slots.next(now.mono) else { return };
+            let id = grant.ask.id;
             let slot = if self.fresh.contains(&id) {
-                self.start_fresh(&host, id, queue, now)
+                self.start_fresh(grant, now)
             } else {
-                self.start(&host, id, now)
+                self.start(&grant.ask.key.origin, id, now)
             };
             if slot == Slot::Back {
-                self.slots.free(&host);
+                self.slots.free(id);
             }
         }
     }
 
     /// A new one gets its machine, unless it would only learn from it that its host is closed.
-    fn start_fresh(&mut self, host: &Origin, id: XferId, queue: Queue, now: Now) -> Slot {
+    fn start_fresh(&mut self, grant: Grant, now: Now) -> Slot {
+        let (id, key) = (grant.ask.id, grant.ask.key.clone());
         let Some(record) = self.seen.get(id) else {
             self.fresh.remove(&id);
             return Slot::Back;
         };
-        let closed = self
-            .hosts
-            .closed(&key_of(host, record.direction), now)
-            .filter(|_| self.settings.rounds == Rounds::UntilDone);
-        if let (Queue::Bound, Some((until, _))) = (queue, closed) {
-            self.slots.shut(host, until, id);
+        let closed = self.hosts.closed(&key, now).filter(|_| self.settings.rounds == Rounds::UntilDone);
+        if let (Queue::Bound, Some((until, _))) = (grant.ask.queue, closed) {
+            self.slots.shut(grant, until);
             return Slot::Back;
         }
         self.fresh.remove(&id);
@@ -182,7 +181,7 @@ impl Supervisor<'_> {
         self.take_up_record(record, now);
         self.getting_its_slot = None;
         let wanted = self.transfers.get(&id).and_then(|t| t.wanted);
-        let slot = self.start(host, id, now);
+        let slot = self.start(&key.origin, id, now);
         // It may want another host, or wait for something: then it is in no line yet.
         let still = self.transfers.get(&id).filter(|t| t.running.is_none()).and_then(|t| t.wanted);
         if let Some((mirror, _)) = still.filter(|still| wanted.is_some_and(|w| w.0 == still.0)) {
@@ -218,6 +217,7 @@ impl Supervisor<'_> {
         if direction == Direction::Upload {
             return self.start_upload(host, id, mirror, now);
         }
+        let Some(way) = self.way_to(host, id, now) else { return Slot::Back };
         let Some((fan, guests)) = self.fan_plan(id, mirror, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         transfer.said = None;
@@ -226,7 +226,6 @@ impl Supervisor<'_> {
             return Slot::Back;
         };
         let stop = CancellationToken::new();
-        let way = Arc::clone(&transfer.way);
         transfer.running = Some(Running { stop: stop.clone(), host: host.clone(), guests, answered: Answered::NotYet });
         self.handle(id, Event::Began, now);
         self.announce(id, mirror);
@@ -234,8 +233,23 @@ impl Supervisor<'_> {
         Slot::Taken
     }
 
+    /// How requests travel to this host.
+    fn way_to(&mut self, host: &Origin, id: XferId, now: Now) -> Option<Arc<Way>> {
+        let transfer = self.transfers.get(&id)?;
+        let (usual, net) = (Arc::clone(&transfer.way), Arc::clone(&transfer.record().options.net));
+        match self.ways.of_host(host, &net, &usual) {
+            Ok(way) => Some(way),
+            Err(error) => {
+                let (path, detail) = (host.as_str().to_owned(), error.to_string());
+                self.handle(id, Event::Local(LocalFault::Io { doing: "use the preferences for", path, detail }), now);
+                None
+            }
+        }
+    }
+
     /// The same for an upload, which goes to one server at a time.
     fn start_upload(&mut self, host: &Origin, id: XferId, mirror: usize, now: Now) -> Slot {
+        let Some(way) = self.way_to(host, id, now) else { return Slot::Back };
         let Some(transfer) = self.transfers.get_mut(&id) else { return Slot::Back };
         let orders = match transfer.upload_orders(mirror) {
             Ok(orders) => orders,
@@ -244,7 +258,7 @@ impl Supervisor<'_> {
                 return Slot::Back;
             }
         };
-        let (stop, way) = (CancellationToken::new(), Arc::clone(&transfer.way));
+        let stop = CancellationToken::new();
         transfer.said = None;
         let host = host.clone();
         transfer.running = Some(Running { stop: stop.clone(), host, guests: Vec::new(), answered: Answered::NotYet });
@@ -285,7 +299,7 @@ impl Supervisor<'_> {
 
     fn spawn(&mut self, id: XferId, orders: driver::Orders, way: Arc<Way>, stop: CancellationToken) {
         let outbox = self.mailbox.outbox.clone();
-        let (clock, throttle) = (self.clock.clone(), self.throttle.clone());
+        let (clock, throttle) = (self.clock.clone(), self.brake(Direction::Download));
         let seed = rand::RngExt::random(&mut *self.rng);
         let task = self.lanes.spawn(move |clients| {
             let (credentials, user_agent) = (way.credentials.clone(), way.user_agent.clone());
@@ -299,6 +313,11 @@ impl Supervisor<'_> {
             }
         });
         self.look_after(id, task);
+    }
+
+    /// What slows down bytes that go this way.
+    pub(super) fn brake(&self, direction: Direction) -> Option<crate::io::transport::Throttle> {
+        self.keeper.brake(direction).or_else(|| self.throttle.clone())
     }
 
     /// A session that ends in a defect of ours, or cannot begin, is told of like any other.

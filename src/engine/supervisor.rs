@@ -1,8 +1,7 @@
 //! The loop: inbox and timers in, machines driven, actions carried out. What is decided is decided below.
 
 use std::collections::{BTreeMap, BTreeSet};
-
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use std::sync::Arc;
 
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Outcome;
@@ -11,16 +10,18 @@ use crate::core::machine::{Cx, Machine};
 use crate::core::pers_xfer::record::XferId;
 use crate::core::pers_xfer::{Action, Event, PersFileXfer, Urgency, View};
 use crate::core::range::Length;
+use crate::core::schedule::Slots;
 use crate::core::state::Document;
 use crate::core::time::{Mono, Now};
 use crate::core::url::Origin;
 use crate::engine::claims::Keep;
 use crate::engine::desk::Desk;
 use crate::engine::ended::Why;
+use crate::engine::gate::Keeper;
 use crate::engine::hosts::key_of;
-use crate::engine::network::Network;
-use crate::engine::persist::{Flush, Met, Persist};
-use crate::engine::slots::Slots;
+use crate::engine::mail::{Mail, Mailbox};
+use crate::engine::persist::{Flush, Met, Persist, Traffic};
+use crate::engine::slots;
 use crate::engine::transfer::{Running, Transfer};
 use crate::engine::uploads::Uploads;
 use crate::engine::watch::Watch;
@@ -28,21 +29,10 @@ use crate::engine::way::{LaneClients, Ways};
 use crate::engine::world::World;
 use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
-use crate::io::driver::{Closed, Tell, upload};
+use crate::io::driver::{Closed, Tell};
 use crate::io::lane::Lanes;
 use crate::io::part::Spec;
 use crate::io::transport::Throttle;
-
-/// What reaches the loop from sessions.
-#[derive(Debug)]
-pub(super) enum Mail {
-    Tell(Tell),
-    Closed(Box<Closed>),
-    Upload(upload::Tell),
-    UploadClosed(Box<upload::Closed>),
-    Cleaned(upload::Cleaned),
-    Panicked(String),
-}
 
 /// The state of the loop.
 pub(super) struct Supervisor<'a> {
@@ -67,34 +57,17 @@ pub(super) struct Supervisor<'a> {
     pub(super) watch: Watch,
     pub(super) slots: Slots,
     pub(super) uploads: Uploads,
+    pub(super) keeper: Keeper,
     /// Who waits for a host that backs off.
     pub(super) waiting_for: BTreeMap<Origin, BTreeSet<XferId>>,
     pub(super) ended: BTreeMap<XferId, Report>,
     pub(super) notices: &'a mut dyn FnMut(Notice),
     pub(super) mailbox: Mailbox,
     pub(super) desk: Desk,
-    pub(super) network: Network,
     /// A transfer that is made because a slot is free for it.
     pub(super) getting_its_slot: Option<XferId>,
     timers: BTreeSet<(Mono, XferId)>,
     why: Why,
-}
-
-/// The two ends of the inbox.
-pub(super) struct Mailbox {
-    pub(super) outbox: UnboundedSender<(XferId, Mail)>,
-    inbox: UnboundedReceiver<(XferId, Mail)>,
-}
-
-impl Mailbox {
-    pub(super) fn new() -> Self {
-        let (outbox, inbox) = unbounded_channel();
-        Self { outbox, inbox }
-    }
-
-    pub(super) async fn recv(&mut self) -> Option<(XferId, Mail)> {
-        self.inbox.recv().await
-    }
 }
 
 /// What a supervisor is made of.
@@ -113,8 +86,10 @@ impl<'a> Supervisor<'a> {
     pub(super) fn new(parts: Parts<'a>) -> Self {
         let Parts { world, settings, service, throttle, persist, hosts, seen, notices } = parts;
         let World { clock, rng, lanes, spec, looks, network } = world;
+        let prefs = Arc::clone(&settings.prefs);
         Self {
-            slots: Slots::new(settings.max_transfers, settings.max_per_host),
+            slots: Slots::new(slots::limits(&settings, &settings.prefs.sessions)),
+            keeper: Keeper::new(&settings, service.is_some(), throttle.as_ref(), seen.history().clone(), &clock),
             watch: Watch::new(clock.now().mono, looks),
             uploads: Uploads::default(),
             settings,
@@ -123,7 +98,7 @@ impl<'a> Supervisor<'a> {
             rng,
             lanes,
             spec,
-            ways: Ways::over(network),
+            ways: Ways::new(prefs, network),
             throttle,
             persist,
             hosts,
@@ -136,7 +111,6 @@ impl<'a> Supervisor<'a> {
             notices,
             mailbox: Mailbox::new(),
             desk: Desk::default(),
-            network: Network::default(),
             getting_its_slot: None,
             timers: BTreeSet::new(),
             why: Why::OutOfTime,
@@ -147,6 +121,11 @@ impl<'a> Supervisor<'a> {
     pub(super) async fn run(&mut self, stop: &Stop) -> Result<(), EngineError> {
         let deadline = self.settings.max_time.map(|d| self.clock.now().mono + d);
         loop {
+            self.mind_the_gate();
+            if let Some(why) = self.is_barred() {
+                self.why = Why::Barred(why);
+                break;
+            }
             self.claim_more()?;
             self.start_queued();
             self.persist_if_due()?;
@@ -160,6 +139,7 @@ impl<'a> Supervisor<'a> {
             }
             let now = self.clock.now();
             let wake = self.next_wake(deadline);
+            let (steer, brakes) = (self.settings.steer.clone(), self.keeper.brakes());
             tokio::select! {
                 biased;
                 () = stop.requested() => {
@@ -168,6 +148,8 @@ impl<'a> Supervisor<'a> {
                 }
                 mail = self.mailbox.recv() => self.receive(mail),
                 ask = self.desk.next() => self.answer(ask),
+                () = steer.said() => {}
+                () = Keeper::spent(brakes) => self.keeper.ask_soon(),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
@@ -191,10 +173,13 @@ impl<'a> Supervisor<'a> {
     }
 
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
-        let timer = self.next_timer().into_iter().chain(self.network_due()).min();
+        let timer = self.next_timer();
         let look = self.looks_at_others().then(|| self.watch.due());
         let claim = self.may_claim_more().then_some(Mono::ZERO);
-        [timer, self.persist.due(), deadline, look, claim, self.slots.next_opening()].into_iter().flatten().min()
+        [timer, self.persist.due(), deadline, look, claim, self.slots.wake_at(), self.keeper.wake()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// When the next transfer is to be driven.
@@ -204,8 +189,7 @@ impl<'a> Supervisor<'a> {
 
     fn fire_timers(&mut self) {
         let now = self.clock.now();
-        self.follow_network(now);
-        self.slots.open_due(now.mono);
+        self.slots.tick(now.mono);
         while let Some((at, id)) = self.timers.first().copied() {
             if at > now.mono {
                 break;
@@ -223,6 +207,7 @@ impl<'a> Supervisor<'a> {
         let mut next = mail;
         while let Some((id, mail)) = next {
             let now = self.clock.now();
+            self.slots.heard(id, now.mono);
             match mail {
                 Mail::Tell(tell) => self.told(id, tell, now),
                 Mail::Closed(closed) => self.closed(id, *closed, now),
@@ -231,7 +216,7 @@ impl<'a> Supervisor<'a> {
                 Mail::Cleaned(cleaned) => self.cleaned(id, &cleaned),
                 Mail::Panicked(message) => self.panicked(id, &message, now),
             }
-            next = self.mailbox.inbox.try_recv().ok();
+            next = self.mailbox.try_recv();
         }
     }
 
@@ -269,7 +254,8 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Closed { outcome, finished, store, received, rate } = closed;
         let Some(running) = transfer.session_closed(store, received) else { return };
-        self.vacate(&running);
+        self.vacate(id, &running);
+        let outcome = self.network_news(&running.host, outcome, now);
         self.report_to_host(id, &running.host, &outcome, now);
         if let (Some(rate), Some(origin)) = (rate, &outcome.origin) {
             self.measured(origin, rate);
@@ -284,8 +270,8 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The room that a session took is free again.
-    fn vacate(&mut self, running: &Running) {
-        self.slots.free(&running.host);
+    fn vacate(&mut self, id: XferId, running: &Running) {
+        self.slots.free(id);
         running.guests.iter().for_each(|host| self.slots.leave(host));
     }
 
@@ -294,7 +280,7 @@ impl<'a> Supervisor<'a> {
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
         let Some(running) = transfer.session_closed(None, Length::ZERO) else { return };
         let (dossier, direction) = (transfer.record().dossier.clone(), transfer.record().direction);
-        self.vacate(&running);
+        self.vacate(id, &running);
         self.hosts.probe_abandoned(&key_of(&running.host, direction));
         let outcome = Outcome {
             dossier,
@@ -323,7 +309,7 @@ impl<'a> Supervisor<'a> {
         }
         self.set_timer(id);
         let Some(transfer) = self.transfers.get_mut(&id) else { return };
-        if let Some(notice) = transfer.waiting(now) {
+        if let Some(notice) = transfer.waiting(&self.keeper, now) {
             (self.notices)(notice);
         }
         // What nobody watches does not keep a process for it; `resume` changes its record.
@@ -408,7 +394,8 @@ impl<'a> Supervisor<'a> {
     }
 
     fn persist_if_due(&mut self) -> Result<(), EngineError> {
-        if self.persist.due().is_some_and(|due| due <= self.clock.now().mono) {
+        let now = self.clock.now().mono;
+        if self.persist.due().is_some_and(|due| due <= now) || self.keeper.is_to_be_stored(now) {
             self.save(Keep::Ours)?;
         }
         Ok(())
@@ -420,8 +407,13 @@ impl<'a> Supervisor<'a> {
         let transfers = &self.transfers;
         let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice()));
         let hosts = (self.hosts.snapshot(now), &self.heard_of);
-        let flush = Flush { live: &live, keep, hosts, rng: &mut *self.rng };
-        let met = self.persist.flush(flush, &self.clock)?;
+        let (traffic, today) = self.keeper.unstored(now);
+        let traffic = Traffic { by_day: &traffic, today, is_due: self.keeper.is_to_be_stored(now.mono) };
+        let flush = Flush { live: &live, keep, hosts, traffic, rng: &mut *self.rng };
+        let mut met = self.persist.flush(flush, &self.clock)?;
+        if let Some(history) = met.history.take() {
+            self.keeper.stored(history);
+        }
         self.uploads.stored();
         self.meet(met);
         Ok(())

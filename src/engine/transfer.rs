@@ -17,6 +17,7 @@ use crate::core::url::{MirrorUrl, Origin};
 use crate::core::verdict::{Context, HostSign, Scope, judge};
 use crate::engine::claims::Loss;
 use crate::engine::ended::held_of;
+use crate::engine::gate::Keeper;
 use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, WaitReason};
@@ -278,8 +279,13 @@ impl Transfer {
     }
 
     /// What is to be said of its waiting now, if that is news.
-    pub(super) fn waiting(&mut self, now: Now) -> Option<Notice> {
-        let (until, reason) = wait_of(&self.machine.view())?;
+    pub(super) fn waiting(&mut self, keeper: &Keeper, now: Now) -> Option<Notice> {
+        let (until, reason) = match self.machine.view() {
+            View::Paused => {
+                keeper.shut(self.record().direction, now).map(|(why, until)| (until, WaitReason::Network(why)))?
+            }
+            view => wait_of(&view)?,
+        };
         if self.said.as_ref() == Some(&reason) {
             return None;
         }

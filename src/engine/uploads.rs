@@ -20,7 +20,8 @@ use crate::core::upload::{
 };
 use crate::core::url::MirrorUrl;
 use crate::engine::keys;
-use crate::engine::supervisor::{Mail, Supervisor, defect, sleep_until};
+use crate::engine::mail::Mail;
+use crate::engine::supervisor::{Supervisor, defect, sleep_until};
 use crate::engine::transfer::Transfer;
 use crate::engine::way::Way;
 use crate::engine::{Notice, Stop};
@@ -148,7 +149,11 @@ impl Supervisor<'_> {
     }
 
     fn upload_hands(&mut self, way: &Arc<Way>) -> impl FnOnce(crate::io::transport::Uplink) -> Hands + Send + use<> {
-        let (credentials, clock, throttle) = (way.credentials.clone(), self.clock.clone(), self.throttle.clone());
+        let (credentials, clock, throttle) = (
+            way.credentials.clone(),
+            self.clock.clone(),
+            self.brake(crate::core::pers_xfer::record::Direction::Upload),
+        );
         let word: u64 = rand::RngExt::random(&mut *self.rng);
         move |uplink| Hands { uplink, credentials, throttle, clock, token: format!("{word:016x}") }
     }

@@ -122,6 +122,7 @@ impl Supervisor<'_> {
         for text in loaded.warnings {
             (self.notices)(crate::engine::Notice::Remark { id: None, text });
         }
+        self.keeper.read(loaded.document.history());
         self.seen = loaded.document;
         Ok(())
     }

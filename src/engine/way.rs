@@ -9,12 +9,14 @@ use std::sync::Arc;
 use crate::core::cookies;
 use crate::core::netrc;
 use crate::core::pers_xfer::options::{AddressFamily, NetOptions};
+use crate::core::prefs::{HostPattern, HostPrefs, LoginFrom, Preferences, Travel};
 use crate::core::printable::plain_error;
 use crate::core::proxy::{ProxyRules, ProxyUrl};
+use crate::core::url::Origin;
 use crate::engine::{EngineError, Timeouts};
 use crate::io::transport::{
-    Client, Cookies, Credentials, Family, Identity, LocationTrust, Login, NetSettings, Netrc, Network, Pin, Roots,
-    USER_AGENT, UserHeader, Verify,
+    Client, Cookies, Credentials, Family, HostSecrets, Identity, LocationTrust, Login, NetSettings, Netrc, Network,
+    Pin, Roots, USER_AGENT, UserHeader, Verify,
 };
 
 /// Below this rate a body counts as stalled, in bytes per second (BOINC's number).
@@ -33,7 +35,9 @@ pub(super) struct Way {
 /// All ways of a run.
 #[derive(Default)]
 pub(super) struct Ways {
-    known: BTreeMap<Arc<NetOptions>, Arc<Way>>,
+    made: BTreeMap<Arc<NetOptions>, Arc<Way>>,
+    count: usize,
+    prefs: Arc<Preferences>,
     /// In place of sockets.
     script: Option<Arc<dyn Network>>,
 }
@@ -43,9 +47,15 @@ pub(super) struct Ways {
 pub(super) struct LaneClients(RefCell<BTreeMap<usize, Client>>);
 
 impl Ways {
-    /// Ways over a scripted network, where there is one.
-    pub(super) fn over(script: Option<Arc<dyn Network>>) -> Self {
-        Self { script, ..Self::default() }
+    /// Ways by these preferences, over a scripted network where there is one.
+    pub(super) fn new(prefs: Arc<Preferences>, script: Option<Arc<dyn Network>>) -> Self {
+        Self { prefs, script, ..Self::default() }
+    }
+
+    /// Other preferences hold for the ways that are made from now on.
+    pub(super) fn prefer(&mut self, prefs: Arc<Preferences>) {
+        self.made.clear();
+        self.prefs = prefs;
     }
 
     /// The way of these options.
@@ -53,13 +63,14 @@ impl Ways {
     /// # Errors
     /// What in them cannot be used, or no longer: a file that is gone.
     pub(super) fn of(&mut self, options: &Arc<NetOptions>) -> Result<Arc<Way>, EngineError> {
-        if let Some(way) = self.known.get(options) {
+        if let Some(way) = self.made.get(options) {
             return Ok(Arc::clone(way));
         }
-        let (settings, credentials) = network(options).map_err(EngineError::Options)?;
+        let (settings, credentials) = preferred(options, &self.prefs).map_err(EngineError::Options)?;
         let client = Client::new(&settings)?;
+        self.count += 1;
         let way = Arc::new(Way {
-            number: self.known.len(),
+            number: self.count,
             client: match &self.script {
                 Some(network) => client.scripted(Arc::clone(network)),
                 None => client,
@@ -68,8 +79,31 @@ impl Ways {
             user_agent: settings.user_agent,
             timeouts: timeouts(options),
         });
-        self.known.insert(Arc::clone(options), Arc::clone(&way));
+        self.made.insert(Arc::clone(options), Arc::clone(&way));
         Ok(way)
+    }
+
+    /// The way to this host, where it is judged by certificates of its own; else the one that is there.
+    ///
+    /// # Errors
+    /// As [`Ways::of`].
+    pub(super) fn of_host(
+        &mut self,
+        host: &Origin,
+        options: &NetOptions,
+        usual: &Arc<Way>,
+    ) -> Result<Arc<Way>, EngineError> {
+        match self.own_roots(host) {
+            Some(cacert) if options.cacert.is_none() => {
+                self.of(&Arc::new(NetOptions { cacert: Some(cacert), ..options.clone() }))
+            }
+            _ => Ok(Arc::clone(usual)),
+        }
+    }
+
+    /// The certificates by which this host is judged, where it has its own.
+    pub(super) fn own_roots(&self, host: &Origin) -> Option<PathBuf> {
+        self.prefs.hosts.of(host).and_then(|prefs| prefs.cacert.clone())
     }
 }
 
@@ -89,10 +123,15 @@ fn timeouts(options: &NetOptions) -> Timeouts {
 /// # Errors
 /// What cannot be used, in one line that names the option and no secret.
 pub fn network(options: &NetOptions) -> Result<(NetSettings, Credentials), String> {
+    preferred(options, &Preferences::default())
+}
+
+/// The same, with what is preferred where the options do not say.
+fn preferred(options: &NetOptions, prefs: &Preferences) -> Result<(NetSettings, Credentials), String> {
     let settings = NetSettings {
         user_agent: options.user_agent.clone().unwrap_or_else(|| USER_AGENT.to_owned()),
         connect_timeout: options.connect_timeout,
-        proxies: proxies(options.proxy.as_deref())?,
+        proxies: proxies(options.proxy.as_deref(), &prefs.travel)?,
         roots: Roots::choose(options.cacert.clone(), variable),
         verify: if options.insecure { Verify::Nothing } else { Verify::Certificates },
         identity: identity(options)?,
@@ -107,7 +146,33 @@ pub fn network(options: &NetOptions) -> Result<(NetSettings, Credentials), Strin
             AddressFamily::V6 => Family::V6,
         },
     };
-    Ok((settings, credentials(options)?))
+    let hosts = Arc::new(prefs.hosts.try_map(secrets)?);
+    Ok((settings, Credentials { hosts, ..credentials(options)? }))
+}
+
+/// What is sent to a host, from where it stands.
+fn secrets(pattern: &HostPattern, prefs: &HostPrefs) -> Result<HostSecrets, String> {
+    let header = |text: &String| UserHeader::parse(text).map_err(|e| format!("the headers for {pattern}: {e}"));
+    let mut secrets =
+        HostSecrets { headers: prefs.headers.iter().map(header).collect::<Result<_, _>>()?, ..HostSecrets::default() };
+    let login = |text: &str| {
+        login(text.trim_end()).map_err(|_| format!("the credentials for {pattern} should be USER:PASSWORD"))
+    };
+    match &prefs.login {
+        None => {}
+        Some(LoginFrom::Netrc) => secrets.netrc = read_netrc()?,
+        Some(LoginFrom::Env(name)) => {
+            let text = variable(name).ok_or_else(|| format!("the credentials for {pattern}: {name} is not set"))?;
+            secrets.login = Some(login(&text)?);
+        }
+        Some(LoginFrom::File(path)) => {
+            let text = std::fs::read_to_string(path).map_err(|e| {
+                format!("the credentials for {pattern}: cannot read {}: {}", path.display(), plain_error(&e))
+            })?;
+            secrets.login = Some(login(&text)?);
+        }
+    }
+    Ok(secrets)
 }
 
 fn credentials(options: &NetOptions) -> Result<Credentials, String> {
@@ -118,6 +183,7 @@ fn credentials(options: &NetOptions) -> Result<Credentials, String> {
         netrc: if options.netrc { read_netrc()? } else { None },
         cookies: options.cookies.as_deref().map(read_cookies).transpose()?,
         location: if options.location_trusted { LocationTrust::All } else { LocationTrust::None },
+        hosts: Arc::default(),
     })
 }
 
@@ -132,11 +198,14 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-fn proxies(given: Option<&str>) -> Result<ProxyRules, String> {
-    let Some(given) = given else { return ProxyRules::from_env(variable).map_err(|e| e.to_string()) };
+fn proxies(given: Option<&str>, travel: &Travel) -> Result<ProxyRules, String> {
+    let Some(given) = given.or(travel.proxy.as_deref()) else {
+        return ProxyRules::from_env(variable).map_err(|e| e.to_string());
+    };
     // The text may hold a password, so it is not repeated.
     let proxy = ProxyUrl::parse(given, "--proxy").map_err(|e| format!("--proxy: {}", e.why))?;
-    Ok(ProxyRules::all(proxy, ProxyRules::no_proxy_of(variable).as_deref()))
+    let exempt = travel.no_proxy.clone().or_else(|| ProxyRules::no_proxy_of(variable));
+    Ok(ProxyRules::all(proxy, exempt.as_deref()))
 }
 
 fn identity(options: &NetOptions) -> Result<Option<Identity>, String> {

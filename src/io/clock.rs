@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use crate::core::civil::{Turn, Zone};
 use crate::core::time::{Delay, Epoch, Mono, Now};
 
 /// Where the time comes from: the system, or a test.
@@ -35,6 +36,17 @@ impl Clock {
             Source::Runtime(clock) => clock.now(),
         }
     }
+}
+
+/// How local clocks stand around this moment, by the zone of the system; where that is unknown, as UTC.
+pub fn zone(at: Epoch) -> Zone {
+    let zone = jiff::tz::TimeZone::try_system().unwrap_or(jiff::tz::TimeZone::UTC);
+    let Ok(at) = jiff::Timestamp::from_microsecond(at.as_micros()) else { return Zone::default() };
+    let turn = zone
+        .following(at)
+        .next()
+        .map(|turn| Turn { at: Epoch::from_micros(turn.timestamp().as_microsecond()), east: turn.offset().seconds() });
+    Zone { east: zone.to_offset(at).seconds(), turn }
 }
 
 impl Default for Clock {
@@ -130,6 +142,16 @@ mod tests {
         let after = two.now();
         assert!(after.mono.since(before) >= Delay::from_millis(2));
         assert!(after.wall > Epoch::from_secs(1_700_000_000), "the wall clock is a date: {}", after.wall);
+    }
+
+    #[test]
+    fn the_zone_is_that_of_the_system() {
+        let at = Epoch::from_secs(1_790_000_000);
+        let shown = zone(at);
+        let at_utc = jiff::Timestamp::from_second(1_790_000_000).expect("a time");
+        let expected = jiff::tz::TimeZone::system().to_offset(at_utc);
+        assert_eq!(shown.east, expected.seconds());
+        assert!(shown.turn.is_none_or(|turn| turn.at > at));
     }
 
     #[test]

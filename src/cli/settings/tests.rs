@@ -15,7 +15,7 @@ const DIGEST: &str = "sha-256=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca4
 fn read_in(cwd: &Path, words: &[&str], stdin: &str) -> Result<Plan, String> {
     let cli = Cli::try_parse_from([&["persxfer", "download"], words].concat()).map_err(|e| e.to_string())?;
     let Command::Download(asked) = cli.command else { return Err("another command".into()) };
-    let plan = plan(&asked, Path::new("/s.xml"), cwd, &mut stdin.as_bytes());
+    let plan = plan(&asked, &Preferences::default(), Path::new("/s.xml"), cwd, &mut stdin.as_bytes());
     plan.map_err(|trouble| {
         assert_eq!(trouble.exit().code(), 2, "{trouble}");
         let text = trouble.to_string();

@@ -117,6 +117,9 @@ fn row(desk: &Desk<'_>, record: &Record) -> [String; 7] {
 
 /// When it may be tried again; where that time has come, since when.
 fn next_try(desk: &Desk<'_>, record: &Record) -> String {
+    if let Some(why) = desk.shut_for(record) {
+        return why.to_owned();
+    }
     match (desk.word(record), record.next_request_time) {
         ("waiting", Some(next)) => format!("in {}", human_delay(next.since(desk.now.wall))),
         ("ready", Some(next)) => format!("due {}", minute(next)),

@@ -17,17 +17,23 @@ pub(crate) use json::Held;
 
 use crate::cli::args::StateCommand;
 use crate::cli::exit::Exit;
-use crate::cli::foreign::{Book, Contents, Warning};
+use crate::cli::foreign::{self, Book, Contents, Warning};
 use crate::cli::out::{Out, stdout_columns};
 use crate::cli::screen::Screen;
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, Status};
+use crate::core::prefs::PerDirection;
 use crate::core::time::{Delay, Now};
+
+/// Why nothing may be transferred in a direction, where nothing may.
+pub(crate) type Shut = PerDirection<Option<String>>;
 
 /// What every `state` command works with.
 pub(crate) struct Desk<'a> {
     pub(crate) book: &'a dyn Book,
     pub(crate) now: Now,
+    /// Why nothing may be transferred now.
+    pub(crate) shut: Shut,
     /// The folder that relative paths are meant from.
     pub(crate) cwd: &'a Path,
     /// Data goes there.
@@ -42,7 +48,7 @@ pub(crate) struct Desk<'a> {
 pub(crate) fn run(
     command: &StateCommand,
     book: &dyn Book,
-    now: Now,
+    shut: &dyn Fn() -> Shut,
     cwd: &Path,
     screen: &Screen,
 ) -> Result<Exit, Trouble> {
@@ -52,9 +58,10 @@ pub(crate) fn run(
     };
     let say = |text: &str| screen.line(text);
     if let StateCommand::List { all, watch: true, .. } = command {
-        return watch::run(list::Which::of(*all), book, cwd, &say);
+        return watch::run(list::Which::of(*all), book, shut, cwd, &say);
     }
-    dispatch(command, &Desk { book, now, cwd, out: &out, columns: stdout_columns(), say: &say })
+    let now = foreign::now();
+    dispatch(command, &Desk { book, now, shut: shut(), cwd, out: &out, columns: stdout_columns(), say: &say })
 }
 
 fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
@@ -88,6 +95,11 @@ impl Desk<'_> {
         Ok(())
     }
 
+    /// Why this one waits, though its time may have come: nothing may pass its way.
+    fn shut_for(&self, record: &Record) -> Option<&str> {
+        self.shut.of(record.direction).as_deref().filter(|_| record.status == Status::Pending)
+    }
+
     /// What a transfer does just now, in a word. One that a process works on runs, unless its time has not come.
     fn word(&self, record: &Record) -> &'static str {
         match &record.status {
@@ -95,7 +107,7 @@ impl Desk<'_> {
             Status::Done => "complete",
             Status::Failed { .. } => "failed",
             Status::Suspended => "suspended",
-            Status::Pending if waits(record, self.now).is_some() => "waiting",
+            Status::Pending if waits(record, self.now).is_some() || self.shut_for(record).is_some() => "waiting",
             Status::Pending if self.book.holder(record).is_some() => {
                 if record.first_request_time.is_some() {
                     "running"

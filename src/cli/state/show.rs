@@ -105,6 +105,9 @@ fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static
 
 fn state(desk: &Desk<'_>, record: &Record) -> String {
     let last = record.history.last().map(|past| past.text.as_str());
+    if let Some(why) = desk.shut_for(record) {
+        return format!("waiting: {why}");
+    }
     match (&record.status, desk.book.holder(record), record.next_request_time) {
         (Status::Pending, holder, Some(next)) if next > desk.now.wall => {
             format!(

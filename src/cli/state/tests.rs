@@ -122,7 +122,15 @@ pub(super) fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u
         Ok(())
     };
     let say = |text: &str| said.borrow_mut().push_str(&format!("{text}\n"));
-    let desk = Desk { book, now: at(0), cwd: Path::new("/data"), out: &print, columns: None, say: &say };
+    let desk = Desk {
+        book,
+        now: at(0),
+        shut: Shut::default(),
+        cwd: Path::new("/data"),
+        out: &print,
+        columns: None,
+        say: &say,
+    };
     let exit = dispatch(&asked.command, &desk).map(Exit::code).map_err(|t| (t.exit().code(), t.to_string()));
     (out.into_inner(), said.into_inner(), exit)
 }

@@ -8,7 +8,7 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::out::Out;
 use crate::cli::state::list::{self, Table, Which};
-use crate::cli::state::{Book, Desk, stdout_columns};
+use crate::cli::state::{Book, Desk, Shut, stdout_columns};
 use crate::cli::trouble::Trouble;
 
 /// Between two looks.
@@ -17,13 +17,19 @@ const EVERY: Duration = Duration::from_secs(1);
 const HOME: &str = "\x1b[H\x1b[J";
 
 /// Prints until nobody reads any more; Ctrl-C ends it as it ends any program that has nothing to save.
-pub(crate) fn run(which: Which, book: &dyn Book, cwd: &Path, say: &dyn Fn(&str)) -> Result<Exit, Trouble> {
+pub(crate) fn run(
+    which: Which,
+    book: &dyn Book,
+    shut: &dyn Fn() -> Shut,
+    cwd: &Path,
+    say: &dyn Fn(&str),
+) -> Result<Exit, Trouble> {
     let stdout = Out::stdout();
     let terminal = std::io::stdout().is_terminal();
     let mut last = String::new();
     loop {
         let quiet = |_: &str| Ok(());
-        let desk = Desk { book, now: foreign::now(), cwd, out: &quiet, columns: stdout_columns(), say };
+        let desk = Desk { book, now: foreign::now(), shut: shut(), cwd, out: &quiet, columns: stdout_columns(), say };
         let table = match list::table_of(&desk, which)? {
             Table::Rows(text) => text,
             Table::Empty { complete } => list::nothing(complete) + "\n",

@@ -25,7 +25,7 @@ fn folder() -> tempfile::TempDir {
 fn plan_in(cwd: &Path, words: &[&str]) -> Result<Plan, (u8, String)> {
     let cli = Cli::try_parse_from([&["persxfer", "upload"], words].concat()).map_err(|e| (2, e.to_string()))?;
     let Command::Upload(asked) = cli.command else { return Err((0, "another command".into())) };
-    let plan = settings::plan_upload(&asked, Path::new("/s.xml"), cwd);
+    let plan = settings::plan_upload(&asked, &crate::core::prefs::Preferences::default(), Path::new("/s.xml"), cwd);
     plan.map_err(|trouble| {
         let text = trouble.to_string();
         assert!(!text.contains('\n') && !text.contains("s3cret"), "one line, no secret: {text}");

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use crate::core::netmode::NetworkMode;
+use crate::core::prefs::Mode;
 use crate::core::rpc::SPOKEN_VERSION;
 use crate::core::rpc::frame::END;
 use crate::core::rpc::project::PROJECT_NAME;
@@ -17,9 +17,9 @@ pub struct Reply(pub(super) String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CcStatus {
     /// The mode of the network.
-    pub mode: NetworkMode,
+    pub mode: Mode,
     /// The one that holds for good.
-    pub permanent: NetworkMode,
+    pub permanent: Mode,
     /// How long the mode still holds, where it holds for a while.
     pub left: Delay,
     /// Why nothing may be transferred, where nothing may.
@@ -93,7 +93,7 @@ impl Reply {
         lines.put(1, "ams_password_error", 0);
         for kind in ["task", "gpu"] {
             lines.put(1, &format!("{kind}_suspend_reason"), 0);
-            lines.modes(kind, NetworkMode::Auto, NetworkMode::Auto, Delay::ZERO);
+            lines.modes(kind, Mode::Auto, Mode::Auto, Delay::ZERO);
         }
         lines.put(1, "network_suspend_reason", status.suspended.map_or(0, Suspension::code));
         lines.modes("network", status.mode, status.permanent, status.left);
@@ -162,11 +162,11 @@ impl Suspension {
     }
 }
 
-const fn code_of(mode: NetworkMode) -> u32 {
+const fn code_of(mode: Mode) -> u32 {
     match mode {
-        NetworkMode::Always => 1,
-        NetworkMode::Auto => 2,
-        NetworkMode::Never => 3,
+        Mode::Always => 1,
+        Mode::Auto => 2,
+        Mode::Never => 3,
     }
 }
 
@@ -198,7 +198,7 @@ impl Lines {
         let _ = writeln!(self.0, "{:1$}{text}", "", 4 * depth);
     }
 
-    fn modes(&mut self, kind: &str, mode: NetworkMode, permanent: NetworkMode, left: Delay) {
+    fn modes(&mut self, kind: &str, mode: Mode, permanent: Mode, left: Delay) {
         self.put(1, &format!("{kind}_mode"), code_of(mode));
         self.put(1, &format!("{kind}_mode_perm"), code_of(permanent));
         self.put(1, &format!("{kind}_mode_delay"), left);

@@ -1,7 +1,7 @@
 //! Requests: what is asked, read as BOINC reads it (boinc.md 2.2): a stream of tags, on one line or many, attributes and
 //! comments dropped, what is not known passed over.
 
-use crate::core::netmode::NetworkMode;
+use crate::core::prefs::Mode;
 use crate::core::time::Delay;
 
 /// So much of a name that is not known is told back.
@@ -59,7 +59,7 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModeWord {
     /// This one.
-    Set(NetworkMode),
+    Set(Mode),
     /// The one that holds for good.
     Restore,
 }
@@ -172,9 +172,9 @@ impl Fields {
         }
         while let Some(tag) = tags.next() {
             match tag.name {
-                "always" => fields.mode = Some(ModeWord::Set(NetworkMode::Always)),
-                "auto" => fields.mode = Some(ModeWord::Set(NetworkMode::Auto)),
-                "never" => fields.mode = Some(ModeWord::Set(NetworkMode::Never)),
+                "always" => fields.mode = Some(ModeWord::Set(Mode::Always)),
+                "auto" => fields.mode = Some(ModeWord::Set(Mode::Auto)),
+                "never" => fields.mode = Some(ModeWord::Set(Mode::Never)),
                 "restore" => fields.mode = Some(ModeWord::Restore),
                 "project_url" => fields.which.project_url = tags.text(&tag),
                 "filename" => fields.which.filename = tags.text(&tag),

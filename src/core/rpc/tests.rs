@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::core::netmode::NetworkMode;
 use crate::core::pers_xfer::record::{Record, XferId};
+use crate::core::prefs::Mode;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;
@@ -33,8 +33,8 @@ fn what_boinccmd_sends_is_read() {
         asked(&format!("<set_network_mode>\n<{word}/>\n  <duration>60.000000</duration>\n</set_network_mode>\n"))
     };
     let set = |mode, secs| Request::SetNetworkMode { mode, duration: Delay::from_secs(secs) };
-    assert_eq!(mode("never"), set(Some(ModeWord::Set(NetworkMode::Never)), 60));
-    assert_eq!(mode("always"), set(Some(ModeWord::Set(NetworkMode::Always)), 60));
+    assert_eq!(mode("never"), set(Some(ModeWord::Set(Mode::Never)), 60));
+    assert_eq!(mode("always"), set(Some(ModeWord::Set(Mode::Always)), 60));
     assert_eq!(mode("restore"), set(Some(ModeWord::Restore), 60));
     assert_eq!(mode("sometimes"), set(None, 60));
     assert_eq!(asked("<auth1/>\n"), Request::Auth1);
@@ -52,7 +52,7 @@ fn what_boinccmd_sends_is_read() {
 
 #[test]
 fn requests_are_read_as_leniently_as_boinc_does() {
-    let never = Request::SetNetworkMode { mode: Some(ModeWord::Set(NetworkMode::Never)), duration: Delay::ZERO };
+    let never = Request::SetNetworkMode { mode: Some(ModeWord::Set(Mode::Never)), duration: Delay::ZERO };
     for text in [
         "<set_network_mode><never/><duration>0</duration></set_network_mode>",
         "<set_network_mode why=\"so\">\r\n <!-- <always/> --> <never /> </set_network_mode>",
@@ -214,8 +214,8 @@ fn what_has_not_begun_is_due_now() {
 #[test]
 fn short_answers_are_boincs() {
     let status = CcStatus {
-        mode: NetworkMode::Never,
-        permanent: NetworkMode::Auto,
+        mode: Mode::Never,
+        permanent: Mode::Auto,
         left: Delay::from_millis(59_500),
         suspended: Some(Suspension::UserRequest),
     };

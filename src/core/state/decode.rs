@@ -9,12 +9,13 @@ use super::tree::Element;
 use super::{OURS, backoff, dossier, options, sharing, upload, words};
 use crate::core::backoff::Backoff;
 use crate::core::digest::{Algorithm, Expected, Pieces};
+use crate::core::hosts::HostKey;
 use crate::core::pers_xfer::record::{
     Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
 };
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
-use crate::core::url::{MirrorUrl, Origin};
+use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
 
 /// The record of an element, under this identity.
@@ -80,11 +81,12 @@ fn mirrors(element: &Element<'_>, direction: Direction) -> Vec<MirrorRecord> {
     urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(MirrorRecord::new).collect()
 }
 
-/// The hosts of a transfer's mirrors.
-pub(super) fn hosts(element: &Element<'_>) -> Vec<Origin> {
+/// The hosts of a transfer's mirrors, and which way its bytes go.
+pub(super) fn hosts(element: &Element<'_>) -> Vec<HostKey> {
     let way = direction(element);
     let urls = element.elements().filter(|e| url_direction(e) == Some(way));
-    urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok()).map(|url| url.origin()).collect()
+    let keys = urls.filter_map(|e| MirrorUrl::parse(&e.text()).ok());
+    keys.map(|url| HostKey { origin: url.origin(), direction: way }).collect()
 }
 
 /// Gives each `<mirror>` of ours to the URL at its position, or, where the list was changed by hand, to the first equal one.

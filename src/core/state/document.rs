@@ -6,16 +6,17 @@ use std::str;
 use bytes::Bytes;
 
 use super::damage::Damage;
-use super::hosts;
 use super::index::{self, Index};
 use super::node::Node;
 use super::shape::Shape;
 use super::tree::Element;
 use super::{FORMAT, OURS, decode, encode, scalar, sharing};
-use crate::core::hosts::HostRecord;
+use super::{history, hosts};
+use crate::core::civil::Day;
+use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
-use crate::core::url::Origin;
+use crate::core::schedule::History;
 
 /// A client state file.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct Document {
     pub(super) format: u32,
     pub(super) generation: u64,
     pub(super) hosts: Vec<HostRecord>,
+    pub(super) history: History,
     /// Our element of the top level as it was read; empty where there was none.
     pub(super) header: Bytes,
     /// Everything up to the last transfer; new ones are added here.
@@ -209,8 +211,8 @@ impl Document {
         })
     }
 
-    /// The hosts that a transfer is about, in the order of its URLs.
-    pub fn hosts_of(&self, id: XferId) -> Vec<Origin> {
+    /// The hosts that a transfer is about, in the order of its URLs, and which way its bytes go.
+    pub fn hosts_of(&self, id: XferId) -> Vec<HostKey> {
         let raw = self.index.slot(id).and_then(|slot| self.raw(slot));
         raw.map(|raw| decode::hosts(&element(raw))).unwrap_or_default()
     }
@@ -265,6 +267,19 @@ impl Document {
         self.hosts = hosts;
     }
 
+    /// How many bytes passed on which day.
+    pub fn history(&self) -> &History {
+        &self.history
+    }
+
+    /// So many more have passed; what is too old to matter on this day is forgotten.
+    pub fn count(&mut self, more: &History, today: Day) {
+        let before = self.history.clone();
+        self.history.add(more);
+        self.history.forget(today);
+        self.changed |= self.history != before;
+    }
+
     /// The whole file.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.chunks().collect::<Vec<_>>().concat()
@@ -286,6 +301,7 @@ impl Document {
         let mut nodes =
             vec![Node::plain("format", self.format.max(FORMAT)), Node::plain("generation", self.generation)];
         nodes.extend(self.hosts.iter().map(hosts::encode));
+        nodes.extend(self.history.days().map(history::encode));
         let old = (!self.header.is_empty()).then(|| element(&self.header));
         written(&Node::parent(OURS, Shape::Top, nodes), old.as_ref())
     }

@@ -13,6 +13,7 @@ mod decode;
 mod document;
 mod dossier;
 mod encode;
+mod history;
 mod hosts;
 mod index;
 mod node;

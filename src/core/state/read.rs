@@ -70,6 +70,7 @@ impl Document {
             format: if scan.header.is_some() { scan.format } else { FORMAT },
             generation: scan.generation,
             hosts: scan.hosts,
+            history: scan.history,
             header: scan.header.map_or_else(Bytes::new, |range| bytes.slice(range)),
             head: Vec::with_capacity(scan.parts.len() + 1),
             tail: Vec::new(),

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use super::damage::Damage;
-use super::hosts;
 use super::index::{self, Keys};
 use super::shape::{self, Shape};
 use super::tree::{BLANK, Cursor, Element, Token, What, is_blank};
 use super::{MASTER_URL, OURS, scalar};
+use super::{history, hosts};
 use crate::core::hosts::HostRecord;
+use crate::core::schedule::History;
 
 /// What the pass found.
 #[derive(Debug, Default)]
@@ -21,6 +22,8 @@ pub(super) struct Scan {
     pub(super) generation: u64,
     /// Its hosts.
     pub(super) hosts: Vec<HostRecord>,
+    /// What passed on which day.
+    pub(super) history: History,
     /// Everything else inside `<client_state>`, in order, each with the blanks before it.
     pub(super) parts: Vec<Part>,
     /// A transfer has an element of ours.
@@ -133,6 +136,7 @@ impl Scan {
         self.format = text("format").and_then(|t| scalar::count(&t)).unwrap_or(0);
         self.generation = text("generation").and_then(|t| scalar::length(&t)).unwrap_or_default().0;
         self.hosts = element.all("host").filter_map(hosts::decode).collect();
+        self.history = history::decode(element.all("day"));
     }
 
     /// From `</client_state>` to the end of the file: comments at most. They are kept, inside.

@@ -12,6 +12,8 @@ pub(super) enum Shape {
     Top,
     /// `<host>` therein.
     Host,
+    /// `<day>` therein.
+    Day,
     /// `<file_info>` or `<file>` of a transfer in that direction.
     Record(Direction),
     /// `<persistent_file_xfer>`.
@@ -155,7 +157,8 @@ impl Shape {
     /// The names known inside, in the order of writing.
     pub(super) const fn order(self) -> &'static [&'static str] {
         match self {
-            Self::Top => &["format", "generation", "host"],
+            Self::Top => &["format", "generation", "host", "day"],
+            Self::Day => &["when", "up", "down"],
             Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before", "rate"],
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
@@ -202,6 +205,7 @@ impl Shape {
     pub(super) fn of(self, name: &str) -> Option<Self> {
         match (self, name) {
             (Self::Top, "host") => Some(Self::Host),
+            (Self::Top, "day") => Some(Self::Day),
             (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
             (Self::Record(_), "persxfer") => Some(Self::Ours),
             (Self::Ours, "pieces") => Some(Self::Pieces),
@@ -227,6 +231,7 @@ impl Shape {
             Self::Mirror => Some("url"),
             Self::Host | Self::Validators | Self::Origin => Some("origin"),
             Self::Wish => Some("serial"),
+            Self::Day => Some("when"),
             Self::Upload => Some("server"),
             Self::UploadPart => Some("number"),
             _ => None,

@@ -15,6 +15,7 @@ use percent_encoding::percent_decode_str;
 use super::header_text::UserHeader;
 use crate::core::digest;
 use crate::core::file_xfer::{Ask, Carry, Freshness, Unless};
+use crate::core::prefs::ByHost;
 use crate::core::time::Epoch;
 use crate::core::url::{MirrorUrl, Origin};
 
@@ -35,6 +36,19 @@ pub struct Credentials {
     pub cookies: Option<Cookies>,
     /// `--location-trusted`.
     pub location: LocationTrust,
+    /// What is preferred of hosts: it goes to them where they were typed, after what the command says.
+    pub hosts: Arc<ByHost<HostSecrets>>,
+}
+
+/// What is sent to one host, or to a family of them. Shown without values.
+#[derive(Clone, Debug, Default)]
+pub struct HostSecrets {
+    /// Headers of every request.
+    pub headers: Vec<UserHeader>,
+    /// A user and a password.
+    pub login: Option<Login>,
+    /// Where else they stand.
+    pub netrc: Option<Netrc>,
 }
 
 /// A user and a password. Shown without both.
@@ -110,6 +124,11 @@ impl Credentials {
         let mut fields = HeaderMap::new();
         put(&mut fields, header::USER_AGENT, user_agent);
         put(&mut fields, header::ACCEPT, "*/*");
+        if let Some(host) = self.of_host(hop, may) {
+            for header in &host.headers {
+                fields.insert(header.name(), header.secret_value().clone());
+            }
+        }
         self.put_user_headers(&mut fields, may);
         if let Some(login) = self.login_for(hop, may)
             && !fields.contains_key(header::AUTHORIZATION)
@@ -140,6 +159,10 @@ impl Credentials {
         }
     }
 
+    fn of_host(&self, hop: &Hop<'_>, may: May) -> Option<&HostSecrets> {
+        if may == May::Nothing { None } else { self.hosts.of(&hop.ask.url.origin()) }
+    }
+
     fn put_user_headers(&self, fields: &mut HeaderMap, may: May) {
         let allowed = |h: &&UserHeader| may == May::Everything || may == May::Headers && !h.is_for_one_origin();
         let mut seen: Vec<&HeaderName> = Vec::new();
@@ -154,12 +177,13 @@ impl Credentials {
         }
     }
 
-    /// The nearest login: in the URL itself, in the typed URL of the same origin, `-u`, netrc.
+    /// The nearest login: in the URL itself, in the typed URL of the same origin, `-u`, what is preferred of the host, netrc.
     fn login_for(&self, hop: &Hop<'_>, may: May) -> Option<Login> {
         let url = &hop.ask.url;
         let typed = || (hop.typed.origin() == url.origin()).then(|| Login::in_url(hop.typed)).flatten();
         let own = Login::in_url(url).or_else(typed);
-        let netrc = |user: Option<&str>| match &self.netrc {
+        let host = self.of_host(hop, may);
+        let netrc = |user: Option<&str>| match self.netrc.as_ref().or_else(|| host?.netrc.as_ref()) {
             Some(Netrc(look_up)) if may != May::Nothing => look_up(url.secret_url().host_str()?, user),
             _ => None,
         };
@@ -168,7 +192,7 @@ impl Credentials {
             Some(own) if own.password.is_empty() => Some(netrc(Some(&own.user)).unwrap_or(own)),
             Some(own) => Some(own),
             None if may == May::Everything && self.login.is_some() => self.login.clone(),
-            None => netrc(None),
+            None => host.and_then(|host| host.login.clone()).or_else(|| netrc(None)),
         }
     }
 }

@@ -10,7 +10,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::resolve::{NoAddress, Private};
 use super::tls::{self, NoRoots};
-use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault};
+use crate::core::failure::{BadAnswer, Cut, Failure, LocalFault, NO_NETWORK};
 use crate::core::file_xfer::Framing;
 use crate::core::printable::printable;
 use crate::core::time::Delay;
@@ -233,8 +233,8 @@ fn io_words(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::BrokenPipe | ErrorKind::NotConnected => "closed by the server",
         ErrorKind::TimedOut => "the server's machine no longer answers",
         ErrorKind::HostUnreachable => "no route to the host",
-        ErrorKind::NetworkUnreachable => "the network cannot be reached",
-        ErrorKind::NetworkDown => "the network is down",
+        ErrorKind::NetworkUnreachable => NO_NETWORK[0],
+        ErrorKind::NetworkDown => NO_NETWORK[1],
         _ => return None,
     })
 }

@@ -22,7 +22,7 @@ mod tests;
 
 pub use body::{Answer, Body, Connection};
 pub use client::Client;
-pub use credentials::{Cookies, Credentials, Hop, LocationTrust, Login, Netrc, WantDigest};
+pub use credentials::{Cookies, Credentials, Hop, HostSecrets, LocationTrust, Login, Netrc, WantDigest};
 pub use explain::ended_short;
 pub use header_text::{BadHeader, UserHeader};
 pub use scripted::{Network, Pieces, Soon};

@@ -9,7 +9,7 @@ use persxfer::core::digest::Expected;
 use persxfer::core::pers_xfer::options::Options;
 use persxfer::core::time::{Delay, Epoch};
 use persxfer::engine::{
-    Doors, EngineError, Job, Report, Rounds, Service, Settings, Stop, SyncMode, Target, World, run_in, serve_in,
+    Doors, EngineError, Job, Report, Rounds, Service, Settings, Steer, Stop, SyncMode, Target, World, run_in, serve_in,
 };
 use persxfer::io::clock::RuntimeClock;
 use persxfer::io::effects::failpoints::{Recording, die_after, revive};
@@ -278,6 +278,8 @@ impl Sim {
             max_per_host: MOST_PER_HOST,
             limit_rate: None,
             sync: SyncMode::Full,
+            prefs: Arc::default(),
+            steer: Steer::default(),
         }
     }
 

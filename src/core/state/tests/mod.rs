@@ -1,6 +1,7 @@
 //! Tests of the state file as bytes: the samples in `state/`, records that survive, strangers that survive, damage.
 
 mod damaged;
+mod history;
 mod pieces;
 mod records;
 mod samples;

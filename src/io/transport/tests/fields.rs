@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::file_xfer::{Ask, Carry, Freshness, Unless, Wanted};
+use crate::core::prefs::{ByHost, HostPattern};
 use crate::core::range::Offset;
 use crate::core::time::Epoch;
 
@@ -183,4 +184,23 @@ fn secrets_are_never_shown() {
     let got = fields(&user, "http://a.test/", &ask("http://a.test/", Carry::Everything));
     assert!(!format!("{got:?}").contains("dTpw"), "sensitive values are marked: {got:?}");
     assert!(!format!("{got:?}").contains("c=1"), "{got:?}");
+}
+
+#[test]
+fn what_is_preferred_of_a_host_goes_there_after_what_was_typed() {
+    let secrets = HostSecrets {
+        headers: vec![UserHeader::parse("X-Plain: 9").unwrap(), UserHeader::parse("X-Site: s").unwrap()],
+        login: Some(Login { user: "h".into(), password: "p".into() }),
+        netrc: None,
+    };
+    let pattern = HostPattern::parse("b.test").unwrap();
+    let credentials = Credentials { hosts: std::sync::Arc::new(ByHost::new(vec![(pattern, secrets)])), ..user() };
+    let typed = fields(&credentials, "http://b.test/f", &ask("http://b.test/f", Carry::Headers));
+    assert_eq!(typed.get_all("x-plain").iter().collect::<Vec<_>>(), ["1", "2"], "what was typed comes first");
+    assert_eq!((value(&typed, "x-site"), value(&typed, "authorization")), (Some("s"), Some("Basic aDpw")));
+    let elsewhere = fields(&credentials, "http://c.test/f", &ask("http://c.test/f", Carry::Headers));
+    let redirected = fields(&credentials, "http://a.test/f", &ask("http://b.test/f", Carry::Nothing));
+    for got in [elsewhere, redirected] {
+        assert_eq!((value(&got, "x-site"), value(&got, "authorization")), (None, None));
+    }
 }
