@@ -60,6 +60,31 @@ fn what_a_mirror_brought_before_it_was_found_odd_is_fetched_again() {
     ran.says(&[&address(&odd)]);
 }
 
+/// Whoever has the version that is held is gone for good: the odd one's is the file now. But that a few bytes which it sends in
+/// its place are no file is known by what was known before.
+#[test]
+fn a_page_of_the_odd_mirror_is_no_file_when_its_turn_comes() {
+    let (w, data, other) = (World::new(), noise(1703, 3 * MB), noise(1704, 3 * MB));
+    let served = Served::new(&data).no_etag();
+    let gone = Rig::start(move |a| match a.n {
+        0 => served.reply(a).pace(64 * KB, ms(20)).cut(2 * MB, End::Reset),
+        _ => Reply::status(401),
+    });
+    let served = Served::new(&other).no_etag();
+    let pages = Arc::new(AtomicUsize::new(0));
+    let shown = Arc::clone(&pages);
+    let odd = Rig::start(move |a| match a.range() {
+        None if shown.fetch_add(1, Ordering::SeqCst) < 2 => {
+            Reply::page(200, "{\"wait\": \"please\"}").instead("Content-Type", Some("application/json"))
+        }
+        _ => served.reply(a),
+    });
+    let ran = over(&w, &gone, "2").mirror(&odd.url("/f")).run();
+    ran.exits(0).says(&["nothing that vouches for them"]);
+    w.holds(&other);
+    assert!(pages.load(Ordering::SeqCst) > 2, "the page was not shown:\n{ran}");
+}
+
 #[test]
 fn where_a_validator_is_demanded_no_two_mirrors_are_mixed() {
     let data = noise(1702, 4 * MB);

@@ -80,10 +80,10 @@ impl PersFileXfer {
         cx.out.push(Action::Over);
     }
 
-    /// Every mirror is refused.
     /// Every mirror is refused, and some only because they differ from what is held: whoever had that version is gone, so
     /// theirs is the file now (design 3.3). What is held goes, and they are asked anew; true where that may be. Whoever of
-    /// them goes first is compared with the others as ever.
+    /// them goes first is compared with the others as ever. What was known of that version stays: by it a page that stands
+    /// in for the file is told from the file.
     pub(super) fn begins_with_the_odd(&mut self, cx: &mut Cx<'_, Action>) -> bool {
         let changes = self.record.dossier.changes;
         let is_odd = |mirror: &MirrorRecord| mirror.is_odd() && mirror.named_with.is_none();
@@ -93,7 +93,9 @@ impl PersFileXfer {
         for mirror in self.record.mirrors.iter_mut().filter(|mirror| is_odd(mirror)) {
             *mirror = mirror.afresh();
         }
+        let known = self.record.dossier.part.facts();
         self.begin_afresh(cx);
+        self.record.dossier.part = known;
         self.record.dossier.changes = changes + 1;
         self.begin_pass();
         true

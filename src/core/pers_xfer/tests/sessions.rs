@@ -274,6 +274,9 @@ fn the_odd_ones_are_asked_anew_once_nobody_has_the_version_that_is_held() {
     bench.wake();
     bench.feed(Event::Began);
     bench.arrive(MIB);
+    let mut dossier = bench.record().dossier.clone();
+    dossier.part.total = Some(Length(2 * MIB));
+    bench.feed(Event::Learned(Box::new(dossier)));
     bench.fails(odd());
     assert!(bench.record().mirrors[0].is_odd(), "the record tells it by the text: {:?}", bench.record().mirrors[0]);
     bench.begins_and_fails(status(401));
@@ -282,6 +285,7 @@ fn the_odd_ones_are_asked_anew_once_nobody_has_the_version_that_is_held() {
     assert!(actions.contains(&Action::DropBytes), "{actions:?}");
     assert_eq!(started(&actions), [0]);
     assert_eq!((bench.record().dossier.changes, bench.record().dossier.part.held), (1, Length::ZERO));
+    assert_eq!(bench.record().dossier.part.total, Some(Length(2 * MIB)), "what was known tells a page from the file");
     // Once it is refused for something else, nobody is left.
     bench.held = 0;
     assert_eq!(overs(&bench.begins_and_fails(status(401))), 1);
