@@ -36,19 +36,21 @@ async fn requests_in_turn_share_a_connection() {
 /// The server closes right after it has promised to keep the connection, and the close is here before the next request.
 #[tokio::test]
 async fn a_connection_closed_while_idle_is_not_used_and_nothing_comes_twice() {
-    let (tell, told) = drop_box();
+    let ((tell, told), (closed, is_closed)) = (drop_box(), drop_box());
     let server = Server::start(move |mut peer| {
         peer.request();
         tell.send(peer.body(4)).unwrap();
         peer.send(b"HTTP/1.1 204 No Content\r\n\r\n");
         // The answer is read, and the connection kept, before the close comes.
         std::thread::sleep(Duration::from_millis(5));
+        drop(peer);
+        closed.send(()).unwrap();
     });
     let uplink = uplink();
     for _ in 0..10 {
         assert_eq!(answer(send(&uplink, patch(&server.at("/"))).await).status, 204);
-        // The whole runtime stands still: it learns of the close only when it looks.
-        std::thread::sleep(Duration::from_millis(20));
+        // The whole runtime stands still until the close is here: it learns of it only when it looks.
+        is_closed.recv().unwrap();
     }
     assert_eq!(told.try_iter().collect::<Vec<_>>(), vec![b"body".to_vec(); 10]);
 }
