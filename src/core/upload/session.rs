@@ -50,6 +50,10 @@ pub struct UploadSession {
     pub target: Target,
     /// Bytes below this, at a server without sessions, are of an older version of the source.
     pub stale: Offset,
+    /// Bytes below this were at the server before the first of them was sent from here: they were not compared.
+    pub found: Offset,
+    /// Since when an upload may be there that nobody knows the name of: it was asked for, and the answer was not heard.
+    pub creating: Option<Epoch>,
 }
 
 /// What a server calls a session. Whoever knows it can write to it: it is stored, and shown nowhere.
@@ -156,6 +160,8 @@ impl UploadSession {
             resent: false,
             target: Target::default(),
             stale: Offset::ZERO,
+            found: Offset::ZERO,
+            creating: None,
         }
     }
 
@@ -175,6 +181,7 @@ impl UploadSession {
         let target = Target { temporary, direct: self.target.direct, ranges: self.target.ranges, ..Target::default() };
         let old = std::mem::replace(self, fresh);
         (self.pace, self.lost, self.resent, self.target) = (old.pace, old.lost, old.resent, target);
+        self.creating = old.creating;
     }
 
     /// Its time has come, as far as the server's word goes.

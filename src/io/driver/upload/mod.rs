@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::core::digest::Algorithm;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::{End, Timeouts};
-use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::core::pers_xfer::record::{Evidence, Finished, Placed};
 use crate::core::range::Length;
 use crate::core::time::Epoch;
 use crate::core::upload::{ABANDON_PATIENCE, Persist, Proof, UpEnd, UploadProtocol, UploadSession};
@@ -162,7 +162,8 @@ fn finished_of(end: &UpEnd, session: &UploadSession, inode: u64, at: Epoch) -> O
     let stamp = session.source.stamp;
     let server_digest = if let Proof::Digest(algorithm) = confirmed { Some(*algorithm) } else { None };
     let evidence = evidence_of(*confirmed);
-    Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest })
+    let placed = Some(Placed { server: session.server.clone(), found: session.found.as_length() });
+    Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest, placed })
 }
 
 /// Trouble with the file before anything was sent.
