@@ -127,8 +127,10 @@ pub enum UpEnd {
     Failed(UpFailure),
     /// It was told to stop; the record stays.
     Stopped,
-    /// Cleaned up, as well as could be; the record can go.
+    /// Cleaned up, as far as the protocol has a way; the record can go.
     Abandoned,
+    /// The server was asked to clean up and did not say that it has: the record stays, so that it can be asked again.
+    NotAbandoned(UpFailure),
 }
 
 /// The wait before what is still held is cleaned up again, and how often.
@@ -167,6 +169,8 @@ pub struct UpXfer {
     restarted: Option<Change>,
     /// What follows when the server has been cleaned up.
     cleanup: Cleanup,
+    /// Why it has not been.
+    left: Option<UpFailure>,
 }
 
 /// What the driver is at.
@@ -239,6 +243,7 @@ impl UpXfer {
             sent_empty: false,
             restarted: None,
             cleanup: Cleanup::Last,
+            left: None,
         }
     }
 
@@ -250,6 +255,11 @@ impl UpXfer {
     /// The source was another than the one that the upload had been begun with, so it was begun anew.
     pub fn restarted(&self) -> Option<Change> {
         self.restarted
+    }
+
+    /// Why an older version of the source was not cleaned up at the server, told once.
+    pub fn take_left(&mut self) -> Option<UpFailure> {
+        self.left.take_if(|_| self.cleanup == Cleanup::BeforeAnew)
     }
 
     /// What to do after what happened. An event that does not answer the last step is passed over.
@@ -279,10 +289,13 @@ impl UpXfer {
     fn answered(&mut self, answer: &Answer) -> Step {
         match self.redirected(answer) {
             Some(Ok(ask)) => self.send_out(ask),
-            Some(Err(_)) if self.call == Call::Abandon => self.cleaned_up(),
+            Some(Err(fault)) if self.call == Call::Abandon => {
+                self.not_cleaned_up(UpFailure::Transfer(Failure::Redirect(fault)))
+            }
             Some(Err(fault)) => self.fail(UpFailure::Transfer(Failure::Redirect(fault))),
             None if self.call == Call::Abandon && self.is_still_held(answer) => self.rest(STILL_HELD, Then::CleanUp),
             None => {
+                self.note_left(answer);
                 let turn = self.protocol.answered(&mut self.job, self.call, answer);
                 self.take(turn)
             }

@@ -70,7 +70,7 @@ impl UpXfer {
     /// ends the session, and costs nothing of what the server holds.
     pub(super) fn broke(&mut self, failure: Failure) -> Step {
         match self.call {
-            Call::Abandon => self.cleaned_up(),
+            Call::Abandon => self.not_cleaned_up(UpFailure::Transfer(failure)),
             _ if matches!(failure, Failure::Local(_)) => self.fail(UpFailure::Transfer(failure)),
             Call::Send(_) => {
                 self.ended(Ended::Broke(UpFailure::Transfer(failure)));
@@ -98,7 +98,7 @@ impl UpXfer {
         }
     }
 
-    fn status(&self, said: &Said) -> UpFailure {
+    pub(super) fn status(&self, said: &Said) -> UpFailure {
         UpFailure::Status {
             protocol: self.protocol.protocol(),
             call: self.call,

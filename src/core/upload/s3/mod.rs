@@ -297,7 +297,7 @@ impl UploadProtocol for S3 {
 
     fn answered(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
         match self.op {
-            Op::Abort => Turn::Found(Found::Lost),
+            Op::Abort => self.learned(job, answer, None).unwrap_or(Turn::Found(Found::Lost)),
             Op::Clear => {
                 self.leftover = None;
                 self.prepare(job)

@@ -126,6 +126,7 @@ impl Session {
     async fn steps(&mut self, mut step: Step) -> UpEnd {
         loop {
             self.remark_change();
+            self.remark_left();
             let stop = self.stop.clone();
             let event = tokio::select! {
                 biased;
@@ -281,6 +282,14 @@ impl Session {
                  sent anew",
                 self.server
             );
+            (self.tell)(Tell::Remark(text));
+        }
+    }
+
+    /// What an older version left at the server is still there.
+    fn remark_left(&mut self) {
+        if let Some(failure) = self.machine.take_left() {
+            let text = format!("{} did not drop what was sent of the old file ({failure}): it may still lie there", self.server);
             (self.tell)(Tell::Remark(text));
         }
     }
