@@ -186,7 +186,14 @@ fn offsets_that_cannot_be_ours() {
 fn cleaning_up_ends_with_any_answer_and_tells_one_that_says_no() {
     let sim = begun();
     let said = |code| Event::Answer(Box::new(answer(code, &[], b"")));
-    for (event, gone) in [(said(204), true), (said(404), true), (said(410), true), (said(500), false), (said(405), false), (super::sim::broke(0), false)] {
+    for (event, gone) in [
+        (said(204), true),
+        (said(404), true),
+        (said(410), true),
+        (said(500), false),
+        (said(405), false),
+        (super::sim::broke(0), false),
+    ] {
         let mut xfer = sim.xfer();
         let Next::Ask(ask) = xfer.abandon(sim.now).next else { panic!("a DELETE") };
         assert_eq!((ask.method, ask.patience), (Method::Delete, ABANDON_PATIENCE));

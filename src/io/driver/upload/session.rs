@@ -289,7 +289,10 @@ impl Session {
     /// What an older version left at the server is still there.
     fn remark_left(&mut self) {
         if let Some(failure) = self.machine.take_left() {
-            let text = format!("{} did not drop what was sent of the old file ({failure}): it may still lie there", self.server);
+            let text = format!(
+                "{} did not drop what was sent of the old file ({failure}): it may still lie there",
+                self.server
+            );
             (self.tell)(Tell::Remark(text));
         }
     }
