@@ -10,6 +10,7 @@ mod machine;
 mod put;
 mod s3;
 mod s3_server;
+mod s3_sweep;
 mod s3_urls;
 mod sim;
 mod table;

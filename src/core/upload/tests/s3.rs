@@ -5,13 +5,13 @@ use super::super::*;
 use super::s3_server::{Instead, Is, KEY, S3Server, SECRET, Stored, TODAY, Tags};
 use super::sim::{Came, MIB, Sim, answer, bytes};
 use crate::core::digest::Algorithm;
-use crate::core::time::{Delay, Epoch};
+use crate::core::time::Epoch;
 
 pub(super) const PROVEN: Came = Came::End(UpEnd::Stored { confirmed: Proof::Digest(Algorithm::Md5) });
 const BY_SIZE: Came = Came::End(UpEnd::Stored { confirmed: Proof::Size });
 
 /// Three parts of five MiB and a little.
-const SIZE: u64 = 15 * MIB + 7;
+pub(super) const SIZE: u64 = 15 * MIB + 7;
 
 fn s3_at(url: &str, size: u64, server: S3Server) -> Sim<S3Server> {
     let make = || -> Box<dyn UploadProtocol> {
@@ -26,7 +26,7 @@ pub(super) fn s3(size: u64, server: S3Server) -> Sim<S3Server> {
 }
 
 #[track_caller]
-fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
+pub(super) fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
     match sim.session() {
         Came::End(UpEnd::Failed(failure)) => failure,
         other => panic!("{other:?}"),
@@ -34,13 +34,13 @@ fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
 }
 
 #[track_caller]
-fn is_whole(sim: &Sim<S3Server>) {
+pub(super) fn is_whole(sim: &Sim<S3Server>) {
     assert!(sim.server.object.as_ref().map(|o| &o.bytes) == Some(&sim.source), "another object stands there");
     assert_eq!(sim.server.uploads.len(), 0, "no upload is left open");
 }
 
 /// An upload that was cut after so many parts, and whose client could then not ask what had come of it.
-fn begun(parts: usize) -> Sim<S3Server> {
+pub(super) fn begun(parts: usize) -> Sim<S3Server> {
     let mut sim = s3(SIZE, S3Server::new());
     sim.cuts = [5 * MIB * parts as u64].into();
     sim.server.instead = [(Is::List, Instead::Error(503, "SlowDown"))].into();
@@ -52,7 +52,7 @@ fn begun(parts: usize) -> Sim<S3Server> {
     sim
 }
 
-fn numbers(sim: &Sim<S3Server>) -> Vec<u64> {
+pub(super) fn numbers(sim: &Sim<S3Server>) -> Vec<u64> {
     sim.bodies.iter().map(|range| range.start.0 / (5 * MIB) + 1).collect()
 }
 
@@ -407,81 +407,4 @@ fn a_file_too_large_for_any_store() {
     sim.stamp.size = Length(60_000 << 30);
     let failure = failed(&mut sim);
     assert!(matches!(failure, UpFailure::Unsupported { why: FoundAtServer::AtMost(_), .. }), "{failure}");
-}
-
-/// An upload that was asked for, and whose answer was lost.
-fn lost_creation() -> Sim<S3Server> {
-    let mut sim = s3(SIZE, S3Server::new());
-    sim.server.instead = [(Is::Create, Instead::Swallow)].into();
-    failed(&mut sim);
-    assert_eq!((sim.server.uploads.len(), sim.disk.as_ref().and_then(|disk| disk.creating)), (1, Some(TODAY)));
-    sim
-}
-
-#[test]
-fn an_upload_that_nobody_knows_of_is_dropped_when_the_file_is_there() {
-    let mut sim = lost_creation();
-    assert_eq!(sim.session(), PROVEN);
-    assert_eq!((sim.server.count(Is::Uploads), sim.server.count(Is::Abort)), (1, 1));
-    assert!(sim.server.paths.contains("/bucket"), "{:?}", sim.server.paths);
-    is_whole(&sim);
-    // The store's clock is another.
-    let mut sim = s3(SIZE, S3Server { ahead: Delay::from_mins(10), ..S3Server::new() });
-    sim.server.instead = [(Is::Create, Instead::Swallow)].into();
-    failed(&mut sim);
-    assert_eq!(sim.session(), PROVEN);
-    is_whole(&sim);
-}
-
-#[test]
-fn uploads_of_others_are_left_alone() {
-    for (part, later) in [(true, 0), (false, 300), (false, -600)] {
-        let mut sim = lost_creation();
-        sim.now = sim.now + Delay::from_mins(10);
-        let others = "others".to_owned();
-        let parts = part.then(|| (1, Stored { bytes: vec![1; 9], tag: "t".into() }));
-        sim.server.uploads.insert(others.clone(), parts.into_iter().collect());
-        sim.server.times.insert(others.clone(), Epoch::from_secs(1_800_000_000 + later));
-        assert_eq!(sim.session(), PROVEN);
-        assert_eq!(sim.server.uploads.keys().collect::<Vec<_>>(), [&others], "{part} {later}");
-    }
-}
-
-#[test]
-fn a_file_that_is_there_is_there_whatever_comes_of_the_look() {
-    for instead in [Instead::Error(403, "AccessDenied"), Instead::Error(501, "NotImplemented"), Instead::Swallow] {
-        let mut sim = lost_creation();
-        sim.server.instead = [(Is::Uploads, instead)].into();
-        assert_eq!(sim.session(), PROVEN);
-        assert_eq!((sim.server.uploads.len(), sim.server.count(Is::Complete)), (1, 1));
-    }
-}
-
-#[test]
-fn who_gives_up_has_what_nobody_knows_of_dropped_too() {
-    let mut sim = lost_creation();
-    let mut xfer = sim.xfer();
-    let mut next = xfer.abandon(sim.now).next;
-    for _ in 0..3 {
-        let Next::Ask(ask) = next else { panic!("a request: {next:?}") };
-        let request = super::sim::Request { ask, body: Vec::new(), cut: false, now: sim.now };
-        let answer = super::sim::Server::serve(&mut sim.server, &request).expect("an answer");
-        next = xfer.handle(Event::Answer(Box::new(answer)), sim.now).next;
-    }
-    assert_eq!((next, sim.server.uploads.len()), (Next::End(UpEnd::Abandoned), 0));
-}
-
-#[test]
-fn parts_that_are_refused_and_may_not_be_listed_are_all_sent_again_once() {
-    for (status, word) in [(403, "AccessDenied"), (403, ""), (405, "")] {
-        let mut sim = begun(2);
-        // What the store says it held is something else by now.
-        for part in sim.server.open().values_mut() {
-            part.tag = "\"other\"".to_owned();
-        }
-        sim.server.instead = (0..9).map(|_| (Is::List, Instead::Error(status, word))).collect();
-        assert_eq!(sim.session(), PROVEN, "{status} {word}");
-        assert_eq!(numbers(&sim), [3, 4, 1, 2, 3, 4], "{status} {word}");
-        is_whole(&sim);
-    }
 }
