@@ -19,10 +19,9 @@ const PIECE: usize = 1 << 20;
 /// digest is still that of the file while all of this is as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    stamp: Stamp,
-    ctime_ns: i128,
-    inode: (u64, u64),
-    digest: Expected,
+    source: Source,
+    /// Numbers of inodes are those of one device.
+    device: u64,
 }
 
 /// An open source.
@@ -46,27 +45,18 @@ impl OpenSource {
             return Err(fault("it is no regular file".to_owned()));
         }
         let mut source = Self { path: path.to_owned(), file: Arc::new(file), meta, digest: None, buffer: Vec::new() };
-        source.digest =
-            known.filter(|known| **known == source.as_known(known.digest.clone())).map(|k| k.digest.clone());
+        let is_the_same = |known: &&Known| **known == source.as_known(known.source.digest.clone());
+        source.digest = known.filter(is_the_same).and_then(|known| known.source.digest.clone());
         Ok(source)
     }
 
-    fn as_known(&self, digest: Expected) -> Known {
-        Known {
-            stamp: stamp_of(&self.meta),
-            ctime_ns: self.ctime_ns(),
-            inode: (self.meta.dev(), self.meta.ino()),
-            digest,
-        }
-    }
-
-    fn ctime_ns(&self) -> i128 {
-        nanoseconds(self.meta.ctime(), self.meta.ctime_nsec())
+    fn as_known(&self, digest: Option<Expected>) -> Known {
+        Known { source: Source { digest, ..identity_of(&self.meta) }, device: self.meta.dev() }
     }
 
     /// What later sessions may rely on.
     pub(super) fn known(&self) -> Option<Known> {
-        self.digest.clone().map(|digest| self.as_known(digest))
+        self.digest.is_some().then(|| self.as_known(self.digest.clone()))
     }
 
     pub(super) fn inode(&self) -> u64 {
@@ -75,7 +65,7 @@ impl OpenSource {
 
     /// Its identity, as far as it is known.
     pub(super) fn identity(&self) -> Source {
-        Source { digest: self.digest.clone(), ..identity_of(&self.meta) }
+        self.as_known(self.digest.clone()).source
     }
 
     pub(super) fn size(&self) -> Length {
@@ -169,7 +159,7 @@ mod tests {
         let edited = OpenSource::open(&path, Some(&known)).expect("it opens");
         assert_eq!(edited.identity().stamp, again.identity().stamp);
         assert_eq!(edited.known(), None);
-        assert_ne!(known_of(&path).digest, known.digest);
+        assert_ne!(known_of(&path).source.digest, known.source.digest);
     }
 
     #[test]
