@@ -31,7 +31,7 @@ pub(crate) fn clean_up_at_servers(state_file: &Path, records: &[&Record], after:
                     Dropped::Done => continue,
                     Dropped::Refused(why) => format!("did not drop what it has ({})", printable(why)),
                     Dropped::Late => "did not answer in time".to_owned(),
-                    Dropped::NotAsked(fault) => format!("was not asked: {}", printable(&fault.to_string())),
+                    Dropped::NotAsked(fault) => format!("was not asked to drop it: {}", printable(&fault.to_string())),
                 };
                 let then = match after {
                     After::Abort => format!(": `persxfer abort {}` asks again", one.id),

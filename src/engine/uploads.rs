@@ -188,7 +188,9 @@ impl Supervisor<'_> {
         for session in record.abandoned() {
             match orders_to_clean_up(record, session.clone(), way) {
                 Ok(orders) => self.clean_up(record.id, orders, Arc::clone(way)),
-                Err(fault) => self.tell_of_leftovers(record.id, &session.server, &format!("was not asked: {fault}")),
+                Err(fault) => {
+                    self.tell_of_leftovers(record.id, &session.server, &format!("was not asked to drop it: {fault}"))
+                }
             }
         }
     }
