@@ -32,7 +32,9 @@ pub struct UploadSession {
     pub source: Source,
     /// What the server confirmed last; to be shown, and to choose a server by.
     pub confirmed: Offset,
-    /// The end of the furthest range that was ever begun to be sent: a server that claims more holds other bytes.
+    /// So far bytes of the source can have left this machine: while a body is on its way its end, after it what was really
+    /// handed to the connection. A server that claims more holds other bytes. Of a server that knows files only, it is
+    /// noted after a body, and not before.
     pub reached: Offset,
     /// Of a server that takes parts: their size, the same for the whole session, and those it has confirmed.
     pub part_size: Option<Length>,

@@ -184,6 +184,11 @@ impl UploadProtocol for Boinc {
         }
     }
 
+    /// Its refusals are 200 as well.
+    fn is_yes(&self, answer: &Answer) -> bool {
+        Reply::of(answer).is_ok_and(|reply| reply.status == 0)
+    }
+
     fn prepare(&mut self, job: &mut Job) -> Turn {
         if !message::can_carry(&job.name) {
             return Turn::failed(UpFailure::Unsupported { protocol: Protocol::Boinc, why: FoundAtServer::Name });

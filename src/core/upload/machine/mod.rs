@@ -1,17 +1,20 @@
 //! UpXfer: one session with one server, as a machine. The rules that hold for every protocol are here.
 
 mod attempt;
+mod gone;
+mod look;
 mod start;
 mod turn;
 
 use attempt::Attempt;
+use gone::Gone;
 
 use super::ask::{Answer, Ask, Interim, Method};
 use super::failure::UpFailure;
 use super::found::{Call, Job, Proof};
 use super::protocol::{Carries, Protocol, Redirects, UploadProtocol};
 use super::session::UploadSession;
-use super::source::{Change, Source, Stamp};
+use super::source::{Change, Mark, Sight, Source};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::{Failure, RedirectFault};
 use crate::core::file_xfer::MAX_REDIRECTS;
@@ -55,7 +58,7 @@ pub enum Event {
     Answer(Box<Answer>),
     /// No whole answer came.
     Broke {
-        /// So many bytes of the body went out; to be counted, never to be believed.
+        /// So many bytes of the body were handed to the connection; no server is believed to hold more.
         sent: Length,
         /// What happened.
         failure: Failure,
@@ -63,7 +66,7 @@ pub enum Event {
     /// The digest asked for.
     Digested(Expected),
     /// What the file system says of the source.
-    Looked(Stamp),
+    Looked(Sight),
     /// The source cannot be read any more, says the system.
     SourceGone(String),
     /// The rest is over.
@@ -150,6 +153,7 @@ pub struct UpXfer {
     last: Option<Ask>,
     hops: u32,
     attempt: Option<Attempt>,
+    gone: Gone,
     /// Confirmed and not lost again, in this session.
     high: Offset,
     /// How often the server was found to have lost what it had confirmed.
@@ -167,6 +171,8 @@ pub struct UpXfer {
     sent_empty: bool,
     /// Why the upload was begun anew.
     restarted: Option<Change>,
+    /// The source was touched while it was sent, and is the same by its digest.
+    touched: bool,
     /// What follows when the server has been cleaned up.
     cleanup: Cleanup,
     /// Why it has not been.
@@ -182,6 +188,8 @@ enum Doing {
     Call,
     /// A look at the source, and then this.
     Look(Then),
+    /// A digest of a source that was touched so, to see whether it is what it was, and then this.
+    Reread(Mark, Then),
     /// A rest, and then this.
     Rest(Then),
     /// Nothing any more.
@@ -196,6 +204,8 @@ enum Then {
     Send,
     Finish,
     CleanUp,
+    /// The end: the server has the whole.
+    Stored(Proof),
 }
 
 /// What follows when the server has been cleaned up.
@@ -231,6 +241,7 @@ impl UpXfer {
             last: None,
             hops: 0,
             attempt: None,
+            gone: Gone::default(),
             high: Offset::ZERO,
             losses: 0,
             moved: false,
@@ -242,6 +253,7 @@ impl UpXfer {
             anew: 0,
             sent_empty: false,
             restarted: None,
+            touched: false,
             cleanup: Cleanup::Last,
             left: None,
         }
@@ -273,14 +285,24 @@ impl UpXfer {
                 self.protocol.informed(&mut self.job, &interim);
                 self.step(Next::Await)
             }
-            (Event::Answer(answer), Doing::Call) => self.answered(&answer),
-            (Event::Broke { failure, .. }, Doing::Call) => self.broke(failure),
+            (Event::Answer(answer), Doing::Call) => {
+                self.handed_over(answer.sent);
+                match self.early(&answer) {
+                    Some(failure) => self.broke(failure),
+                    None => self.answered(&answer),
+                }
+            }
+            (Event::Broke { sent, failure }, Doing::Call) => {
+                self.handed_over(sent);
+                self.broke(UpFailure::Transfer(failure))
+            }
             (Event::Digested(digest), Doing::Call) => {
                 let turn = self.protocol.digested(&mut self.job, self.call, &digest);
                 self.take(turn)
             }
             (Event::Digested(digest), Doing::Likeness) => self.compared(digest),
-            (Event::Looked(stamp), Doing::Look(then)) => self.looked(stamp, then),
+            (Event::Digested(digest), Doing::Reread(mark, then)) => self.reread(&digest, mark, then),
+            (Event::Looked(sight), Doing::Look(then)) => self.looked(&sight, then),
             (Event::Rested, Doing::Rest(then)) => self.then(then),
             _ => self.step(Next::Await),
         }
@@ -334,17 +356,6 @@ impl UpXfer {
         })
     }
 
-    fn looked(&mut self, stamp: Stamp, then: Then) -> Step {
-        let begun = self.job.source.stamp;
-        if stamp.size != begun.size {
-            return self.fail(UpFailure::SourceChanged(Change::Size));
-        }
-        if stamp != begun {
-            return self.fail(UpFailure::SourceChanged(Change::Time));
-        }
-        self.then(then)
-    }
-
     fn then(&mut self, then: Then) -> Step {
         match then {
             Then::Probe => self.probe(),
@@ -352,12 +363,8 @@ impl UpXfer {
             Then::Send => self.send(),
             Then::Finish => self.finish(),
             Then::CleanUp => self.clean_up(self.cleanup),
+            Then::Stored(confirmed) => self.end(UpEnd::Stored { confirmed }),
         }
-    }
-
-    fn look(&mut self, then: Then) -> Step {
-        self.doing = Doing::Look(then);
-        self.step(Next::Look)
     }
 
     fn rest(&mut self, delay: Delay, then: Then) -> Step {
@@ -371,6 +378,7 @@ impl UpXfer {
             return self.fail(UpFailure::NoGrowth { times: self.fruitless });
         }
         self.doing = Doing::Call;
+        self.goes_out(&ask);
         self.last = Some(ask.clone());
         self.step(Next::Ask(ask))
     }

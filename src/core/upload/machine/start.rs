@@ -106,12 +106,13 @@ impl UpXfer {
     }
 
     pub(super) fn prepare(&mut self) -> Step {
+        self.begin_creating();
         self.call = Call::Prepare;
         let turn = self.protocol.prepare(&mut self.job);
         self.take(turn)
     }
 
-    fn whole(&self) -> ByteRange {
+    pub(super) fn whole(&self) -> ByteRange {
         ByteRange::new(Offset::ZERO, self.job.size().as_end())
     }
 }

@@ -79,7 +79,9 @@ impl Put {
         }
         let nothing = Turn::Found(Found::Confirmed(Offset::ZERO));
         let target = &job.session.target;
-        let whole = answer.is_success() && size_told(answer) == Some(job.size());
+        // Servers set a file's size before its bytes come: that says nothing where not all of them were sent.
+        let sent = job.session.reached == job.size().as_end();
+        let whole = sent && answer.is_success() && size_told(answer) == Some(job.size());
         match (self.at, &target.temporary) {
             (At::Stored, Some(_)) if whole => Turn::Found(Found::Confirmed(job.size().as_end())),
             (At::Stored, Some(_)) if job.session.phase == Phase::Finishing && answer.status == 404 => {
@@ -136,7 +138,7 @@ impl UploadProtocol for Put {
             cap: None,
             segments: false,
             empty: EmptyFile::Sent,
-            foreign: Foreign::Welcome,
+            foreign: Foreign::Unproven,
             backward: Backward::Follow,
         }
     }

@@ -241,7 +241,7 @@ impl UploadProtocol for S3 {
             cap: (!single).then_some(part),
             segments: !single,
             empty: EmptyFile::Sent,
-            foreign: Foreign::Welcome,
+            foreign: Foreign::Proven,
             backward: Backward::Follow,
         }
     }

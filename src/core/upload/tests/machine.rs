@@ -26,7 +26,7 @@ fn begun() -> Sim<TusServer> {
             sim.disk = Some(xfer.session().clone());
         }
         let event = match &step.next {
-            Next::Look => Event::Looked(sim.stamp),
+            Next::Look => Event::Looked(sim.sight()),
             Next::Ask(ask) => {
                 asked += 1;
                 let (cut, mib) = (asked == 3, usize::try_from(MIB).expect("fits"));

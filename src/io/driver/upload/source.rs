@@ -9,7 +9,7 @@ use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
 use crate::core::range::{ByteRange, Length};
-use crate::core::upload::{Mark, Source, Stamp};
+use crate::core::upload::{Mark, Named, Sight, Source, Stamp};
 use crate::io::part::Digests;
 
 /// So much is read and digested at once; in between, others on this lane have their turn.
@@ -112,16 +112,23 @@ impl OpenSource {
         LocalFault::Io { doing: "read", path: self.path.display().to_string(), detail }
     }
 
-    /// What the file system says of the file under that name now.
-    pub(super) fn look(&self) -> Result<Stamp, String> {
-        std::fs::metadata(&self.path).map(|meta| stamp_of(&meta)).map_err(|e| plain_error(&e))
+    /// What the file system says of the open file now, and whether its name still leads to it.
+    pub(super) fn look(&self) -> Result<Sight, String> {
+        let open = self.file.metadata().map_err(|e| plain_error(&e))?;
+        let named = std::fs::metadata(&self.path).map_err(|e| plain_error(&e))?;
+        let is_one = (open.dev(), open.ino()) == (named.dev(), named.ino());
+        let name = if is_one { Named::Open } else { Named::Another };
+        Ok(Sight { stamp: stamp_of(&open), mark: Some(mark_of(&open)), name })
     }
 }
 
 /// The identity of a file without its digest.
 pub fn identity_of(meta: &Metadata) -> Source {
-    let mark = Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() };
-    Source { stamp: stamp_of(meta), mark: Some(mark), digest: None }
+    Source { stamp: stamp_of(meta), mark: Some(mark_of(meta)), digest: None }
+}
+
+fn mark_of(meta: &Metadata) -> Mark {
+    Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() }
 }
 
 fn stamp_of(meta: &Metadata) -> Stamp {
