@@ -189,9 +189,8 @@ pub fn judge(failure: &UpFailure) -> UpVerdict {
         UpFailure::Foreign { .. } => (Class::Unsupported, UpScope::Doubtful, HostSign::Answering),
         UpFailure::SourceChanged(_) => (Class::Changed, UpScope::FailFile, HostSign::Nothing),
         UpFailure::SourceGone { .. } => (Class::LocalFault, UpScope::FailFile, HostSign::Nothing),
-        UpFailure::Early { .. } | UpFailure::Overclaimed { .. } => {
-            (Class::Corrupt, UpScope::Doubtful, HostSign::Answering)
-        }
+        UpFailure::Early { .. } => (Class::Unsupported, UpScope::Doubtful, HostSign::Answering),
+        UpFailure::Overclaimed { .. } => (Class::Corrupt, UpScope::Doubtful, HostSign::Answering),
         UpFailure::Conflict { .. } => (Class::Changed, UpScope::RefuseServer, HostSign::Answering),
         UpFailure::NoGrowth { .. } => (Class::Interrupted, transient, HostSign::Answering),
         UpFailure::KeepsForgetting { .. } => (Class::Gone, UpScope::RefuseServer, HostSign::Answering),

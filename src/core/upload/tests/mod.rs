@@ -1,5 +1,6 @@
 //! Tests of uploads: tables of single answers, and whole uploads to servers in memory over lines that break.
 
+mod believed;
 mod boinc;
 mod boinc_server;
 mod cuts;
