@@ -376,3 +376,46 @@ fn a_file_edited_in_place_between_two_sessions_is_sent_anew() {
         assert_eq!(offsets, [0.0, 0.0], "{front:?}: from the start");
     }
 }
+
+/// So many bytes were there before the first was sent, by `state show`; the evidence is the length.
+fn found_there(sender: &Sender) -> u64 {
+    let shown = sender.world.px(["state", "show", NAME, "--json"]).run();
+    let story: serde_json::Value = serde_json::from_str(&shown.exits(0).stdout).unwrap();
+    assert_eq!(story["finished"]["evidence"], "length", "{story}");
+    story["finished"]["found_there"].as_u64().unwrap()
+}
+
+#[test]
+fn what_was_there_before_the_first_byte_counts_and_is_told() {
+    let (server, sender) = (Boinc::start(FrontEnd::Apache), Sender::new(60, 700_000));
+    server.place(NAME, &vec![7; 700_000]);
+    let ran = sender.upload(&server.url()).run();
+    ran.exits(0).says(&["already there with this size", "evidence: length, content not compared"]);
+    assert_eq!(bodies(&server).len(), 0, "a name stands for one file there");
+    assert_eq!(found_there(&sender), 700_000);
+    let again = sender.upload(&server.url()).run();
+    again.exits(0).says(&["sent already to http://", "content not compared"]);
+
+    let (server, sender) = (Boinc::start(FrontEnd::Apache), Sender::new(61, 700_000));
+    server.place(NAME, &sender.data[..1000]);
+    let ran = sender.upload(&server.url()).args(&["--progress", "json"]).run();
+    ran.exits(0).says(&["content not compared, its first 1000 bytes were there before"]);
+    assert!(ran.stdout.contains("\"evidence\":\"length\"") && ran.stdout.contains("\"found_there\":1000"), "{ran}");
+    arrived(&server, &sender, "the rest");
+
+    let (server, sender) = (Boinc::start(FrontEnd::Apache), Sender::new(62, 700_000));
+    let ran = sender.upload(&server.url()).run();
+    assert!(!ran.exits(0).stderr.contains("not compared"), "{ran}");
+    assert_eq!(found_there(&sender), 0);
+}
+
+#[test]
+fn what_was_sent_already_is_told_with_the_server_that_holds_it() {
+    let (first, second) = (Boinc::start(FrontEnd::Apache), Boinc::start(FrontEnd::Apache));
+    let sender = Sender::new(63, 100_000);
+    first.uploads().now(BoincFault::BadSignature);
+    let run = || sender.upload(&first.url()).url(&second.url()).run();
+    run().exits(0).says(&[&format!("uploaded to {}", second.url())]);
+    let again = run();
+    again.exits(0).says(&[&format!("sent already to {} and not changed since", second.url())]);
+}

@@ -206,3 +206,50 @@ fn the_same_command_after_the_end_asks_nothing_until_the_file_is_another() {
     assert!(line.server.stored().iter().any(|held| held[..] == edited[..]), "{ran}\n{}", line.story());
     assert!(line.server.stored().iter().any(|held| held[..] == data[..]), "what was uploaded stays: {}", line.story());
 }
+
+/// A server that refuses to drop what it has: told in one line that says what to do, kept, and asked again by the same word.
+#[test]
+fn a_server_that_does_not_clean_up_is_told_and_asked_again() {
+    let data = noise(54, LARGE);
+    let line = TusLine::node(&data);
+    line.proxy.now(SLOW);
+    line.sends(&[]).start().kill_when(|| line.has_passed(1_000_000));
+    line.proxy.door.kill();
+    line.proxy.now(Mischief::Answers { status: 403, retry_after: None });
+    line.proxy.door.revive();
+    let abort = || line.w.px(["abort", FILE]).run();
+    let ran = abort();
+    ran.exits(0).says(&["did not drop what it has", "403", "may still lie there: `persxfer abort "]);
+    assert!(!line.server.stored().is_empty() && line.w.state_text().contains("<upload_session>"), "{ran}");
+    let ran = abort();
+    ran.exits(0).says(&["did not drop what it has"]);
+    line.proxy.now(Mischief::None);
+    let ran = abort();
+    assert!(!ran.exits(0).stderr.contains("did not drop"), "{ran}");
+    assert!(line.server.stored().is_empty() && !line.w.state_text().contains("<upload_session>"), "{ran}");
+    let asked = line.count("DELETE");
+    abort().exits(0);
+    assert_eq!((asked, line.count("DELETE")), (3, 3), "nothing is left to ask for\n{}", line.story());
+}
+
+/// The same of what another server has, when the file has arrived elsewhere.
+#[test]
+fn leftovers_at_other_servers_are_told_and_abort_asks_again() {
+    let data = noise(55, LARGE);
+    let (line, other) = (TusLine::node(&data), Dav::Apache.start());
+    line.proxy.now(Mischief::Stalls { after: 1_000_000 });
+    line.sends(&[]).start().kill_when(|| line.has_passed(1_000_000));
+    line.proxy.door.kill();
+    line.proxy.now(Mischief::Answers { status: 403, retry_after: None });
+    line.proxy.door.revive();
+    let put = other.url(FILE);
+    let ran = line.sends(&["--progress", "json"]).url(&put).run();
+    ran.exits(0);
+    let remark = ran.stdout.lines().find(|l| l.contains("\"event\":\"remark\"") && l.contains("did not drop"));
+    assert!(remark.is_some_and(|l| l.contains("persxfer abort ")), "{ran}\n{}", line.story());
+    support::same_file(&other.path(FILE), &data);
+    line.proxy.now(Mischief::None);
+    let ran = line.w.px(["abort", FILE]).run();
+    ran.exits(0).says(&["sent already"]);
+    assert!(line.server.stored().is_empty() && !line.w.state_text().contains("<upload_session>"), "{ran}");
+}

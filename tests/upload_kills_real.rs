@@ -12,7 +12,7 @@ mod upload;
 use std::time::Duration;
 
 use support::{Running, eventually, ms, noise, same_file};
-use upload::{Dav, Door, FILE, Mischief, Proxy, Tus, TusNode, sends, story, with_file};
+use upload::{Daemon, Dav, Door, FILE, Mischief, Proxy, Tus, TusNode, sends, story, with_file};
 
 /// How often a client is killed.
 const KILLS: u64 = 10;
@@ -35,13 +35,27 @@ fn moments(most: u64) -> Vec<u64> {
     bytes.chunks(8).map(number).collect()
 }
 
-/// Kills the run when so many more bytes have come by, or somewhat later where they do not come. Had it ended?
-fn killed(run: Running, door: &Door, more: u64) -> bool {
+/// Waits until so many more bytes have come by, or somewhat longer where they do not come.
+fn wait_for(door: &Door, more: u64) {
     let from = door.received();
     let begun = std::time::Instant::now();
     while door.received() < from + more && begun.elapsed() < Duration::from_secs(3) {
         std::thread::sleep(ms(2));
     }
+}
+
+/// A server dies each time that so many more bytes have come by, and comes back.
+fn dies(server: &mut Daemon, door: &Door, moments: &[u64]) {
+    for more in moments {
+        wait_for(door, *more);
+        server.kill();
+        server.revive();
+    }
+}
+
+/// Kills the run when so many more bytes have come by, or somewhat later where they do not come. Had it ended?
+fn killed(run: Running, door: &Door, more: u64) -> bool {
+    wait_for(door, more);
     run.signal(rustix::process::Signal::KILL);
     let ran = run.end();
     assert!(ran.status.code().is_none_or(|code| code == 0), "neither killed nor done: {ran}");
@@ -149,15 +163,7 @@ fn servers_die(kinds: &[(Dav, &str)]) {
         proxy.now(pace());
         let w = with_file(data);
         let run = sends(&w, &["--protocol", protocol], &[&proxy.url(&server.url(""))]).give_up("5m").start();
-        for more in &moments(data.len() as u64)[..3] {
-            let from = proxy.door.received();
-            let begun = std::time::Instant::now();
-            while proxy.door.received() < from + more && begun.elapsed() < Duration::from_secs(3) {
-                std::thread::sleep(ms(2));
-            }
-            server.daemon.kill();
-            server.daemon.revive();
-        }
+        dies(&mut server.daemon, &proxy.door, &moments(data.len() as u64)[..3]);
         let ran = run.end();
         let story = || format!("{kind:?} by {protocol}: {ran}\n{}", story(&proxy.door.log()));
         assert!(ran.succeeded(), "{}", story());
@@ -174,15 +180,7 @@ fn a_tus_server_that_is_killed_at_random_holds_the_file_in_the_end() {
     proxy.now(pace());
     let w = with_file(&data);
     let run = sends(&w, &["--protocol", "tus"], &[&proxy.url(&server.url())]).give_up("5m").start();
-    for more in &moments(data.len() as u64 / 2)[..3] {
-        let from = proxy.door.received();
-        let begun = std::time::Instant::now();
-        while proxy.door.received() < from + more && begun.elapsed() < Duration::from_secs(3) {
-            std::thread::sleep(ms(2));
-        }
-        server.daemon.kill();
-        server.daemon.revive();
-    }
+    dies(&mut server.daemon, &proxy.door, &moments(data.len() as u64 / 2)[..3]);
     let ran = run.end();
     assert!(ran.succeeded() && server.stored().contains(&data), "{ran}\n{}", story(&proxy.door.log()));
     assert_eq!(proxy.door.by("POST").len(), 1, "{}", story(&proxy.door.log()));

@@ -117,7 +117,7 @@ fn a_success_that_tells_a_smaller_offset_is_a_part() {
 #[test]
 fn refusals_of_a_body_that_are_none_of_the_upload_lose_nothing() {
     let data = noise(25, LARGE);
-    for status in [400, 409, 423, 429, 500, 503, 460] {
+    for status in [400, 408, 409, 423, 425, 429, 460, 500, 502, 503, 504] {
         let line = TusLine::node(&data);
         line.proxy.next_of("PATCH", answers(status));
         let ran = line.sends(&[]).run();
@@ -157,7 +157,7 @@ fn refusals_of_the_question_keep_the_session() {
 #[test]
 fn a_refusal_that_stays_is_told_in_the_end() {
     let data = noise(27, LARGE);
-    for (status, exits) in [(409, 3), (415, 3), (412, 3)] {
+    for (status, exits) in [(400, 3), (409, 3), (412, 3), (415, 3), (501, 3)] {
         let line = TusLine::node(&data);
         for _ in 0..40 {
             line.proxy.next_of("PATCH", answers(status));
@@ -318,4 +318,18 @@ fn a_server_with_a_least_limit_and_one_that_is_none_are_left_for_the_next() {
     let w = with_file(&data);
     let ran = sends(&w, &[], &[&servers[0], &servers[1]]).run();
     ran.exits(3).says(&["at most", "larger", "976", "1000000", "413"]).says(&["404"]);
+}
+
+#[test]
+fn a_session_that_is_not_known_any_more_is_begun_anew() {
+    let data = noise(32, LARGE);
+    for status in [404, 410] {
+        let line = TusLine::node(&data);
+        killed_after(&line, 2_500_000);
+        line.proxy.next_of("HEAD", answers(status));
+        let ran = line.sends(&[]).run();
+        ran.exits(0);
+        assert_eq!(line.count("POST"), 2, "{status}: {}", line.story());
+        assert!(line.server.stored().iter().any(|held| held[..] == data[..]), "{ran}");
+    }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::cli::args::Chosen;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::{self, Book, Told, Wanted, printable};
-use crate::cli::leftovers::clean_up_at_servers;
+use crate::cli::leftovers::{After, clean_up_at_servers};
 use crate::cli::state::pick;
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Record, Status};
@@ -43,9 +43,11 @@ pub(crate) fn run(verb: Verb, chosen: &Chosen, desk: &Desk<'_>) -> Result<Exit, 
         (desk.say)(&format!("{}: {}", pick::place(record), verb.line(told, record.direction)));
     }
     if verb == Verb::Abort {
-        // Whoever runs one that was told to end sees to its servers itself.
-        let ended = records.iter().zip(&told).filter(|(_, told)| **told == Told::Done).map(|(record, _)| *record);
-        clean_up_at_servers(desk.book.path(), &ended.collect::<Vec<_>>(), desk.say);
+        // Whoever runs one that was told to end sees to its servers itself. One that is over, and whose servers did not clean up then, is asked for again.
+        let left = |record: &Record, told: &Told| matches!(told, Told::Nothing(_)) && !record.abandoned().is_empty();
+        let ended = records.iter().zip(&told).filter(|(record, told)| **told == Told::Done || left(record, told));
+        let ended: Vec<_> = ended.map(|(record, _)| *record).collect();
+        clean_up_at_servers(desk.book.path(), &ended, After::Abort, desk.say);
     }
     // One that was forgotten since is unknown, as it would have been a moment later.
     Ok(if told.contains(&Told::Gone) { Exit::Usage } else { Exit::Complete })

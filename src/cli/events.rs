@@ -102,6 +102,8 @@ struct Ended {
     status: &'static str,
     evidence: Option<&'static str>,
     digest_source: Option<&'static str>,
+    server: Option<String>,
+    found_there: Option<u64>,
     class: Option<&'static str>,
     message: Option<String>,
     next: Option<f64>,
@@ -196,6 +198,8 @@ fn ended(report: &Report) -> Ended {
         status: status(&report.ending),
         evidence: None,
         digest_source: None,
+        server: None,
+        found_there: None,
         class: None,
         message: None,
         next: None,
@@ -204,6 +208,8 @@ fn ended(report: &Report) -> Ended {
         Ending::Complete { evidence } | Ending::Unchanged { evidence } => {
             ended.evidence = Some(evidence.word());
             ended.digest_source = evidence.digest_source(report.server_digest);
+            ended.server = report.placed.as_ref().map(|placed| placed.server.redacted());
+            ended.found_there = report.placed.as_ref().map(|placed| placed.found.0);
         }
         Ending::Failed { class, message } => {
             (ended.class, ended.message) = (Some(class.word()), Some(printable(message)))

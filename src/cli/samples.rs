@@ -6,7 +6,7 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::Dossier;
 use crate::core::pers_xfer::record::{
-    Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
+    Direction, Evidence, Finished, MirrorRecord, Past, Placed, Record, Standing, Status, XferId,
 };
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Epoch, Mono, Now};
@@ -57,6 +57,7 @@ pub(crate) fn report(ending: Ending) -> Report {
         held: Length(1 << 20),
         received: Length(1 << 19),
         server_digest: None,
+        placed: None,
         finished: None,
         ending,
     }
@@ -65,7 +66,10 @@ pub(crate) fn report(ending: Ending) -> Report {
 /// The same of an upload, vouched for by the server's own digest.
 pub(crate) fn upload_report(ending: Ending) -> Report {
     let finished = matches!(ending, Ending::Complete { .. } | Ending::Unchanged { .. }).then(|| at(-86_400).wall);
-    Report { direction: Direction::Upload, server_digest: Some(Algorithm::Sha256), finished, ..report(ending) }
+    let server = url("https://me:s3cret@b.example/in/out.bin?sig=s3cret");
+    let placed = finished.map(|_| Placed { server, found: Length::ZERO });
+    let (direction, server_digest) = (Direction::Upload, Some(Algorithm::Sha256));
+    Report { direction, server_digest, placed, finished, ..report(ending) }
 }
 
 pub(crate) fn accepted(n: u64) -> Notice {
@@ -145,6 +149,7 @@ pub(crate) fn record(n: u64, name: &str, status: Status) -> Record {
             mtime_ns: 0,
             inode: 7,
             server_digest: None,
+            placed: None,
         }),
         status,
         options: Default::default(),

@@ -31,16 +31,19 @@ pub struct Abandoned {
 /// How it went to have a server drop what it has. What it does with what it was asked is its own affair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// It was asked.
-    Asked,
-    /// It did not answer in time.
+    /// It says so, or its protocol has no way to ask.
+    Done,
+    /// It said no, or nothing: why. Its record stays.
+    Refused(String),
+    /// It did not answer in time. Its record stays.
     Late,
     /// It could not be asked from here, for want of keys perhaps. Its record stays.
     NotAsked(LocalFault),
 }
 
 /// Cleans up what these transfers left at servers, ten seconds a server at most, all at once. What a living process runs
-/// is left alone. The records know nothing of their sessions afterwards.
+/// is left alone. The records know nothing of what was cleaned up afterwards, and all of what was
+/// not.
 ///
 /// # Errors
 /// [`EngineError`] where the state cannot be read or written; servers that do not answer, or cannot be asked, are no error.
@@ -63,7 +66,7 @@ pub fn abandon(state_file: &Path, ids: &[XferId]) -> Result<Vec<Abandoned>, Engi
             if let Some(mut now) = now.filter(|now| living.in_use(now).is_none()) {
                 now.uploads.retain(|session| {
                     let of_this = |one: &&Abandoned| one.id == record.id && one.server == session.server;
-                    cleaned.iter().filter(of_this).any(|one| matches!(one.how, Dropped::NotAsked(_)))
+                    cleaned.iter().filter(of_this).any(|one| one.how != Dropped::Done)
                 });
                 document.put(&now);
             }
@@ -94,7 +97,8 @@ fn clean_up(records: &[Record]) -> Result<Vec<Abandoned>, EngineError> {
                 async move {
                     let cleaned = upload::abandon(orders, hands).await;
                     let how = match cleaned.how {
-                        Cleanup::Tried => Dropped::Asked,
+                        Cleanup::Done => Dropped::Done,
+                        Cleanup::Refused(why) => Dropped::Refused(why),
                         Cleanup::OutOfTime => Dropped::Late,
                     };
                     // Nobody listens only where this program ends.

@@ -165,7 +165,15 @@ fn finish(record: &mut Record, path: &Path) {
 fn as_it_stands(path: &Path, evidence: Evidence) -> Option<Finished> {
     let meta = path.symlink_metadata().ok()?;
     let (size, mtime_ns, inode) = (Length(meta.len()), mtime_ns(&meta), meta.ino());
-    Some(Finished { at: Epoch::from_secs(meta.mtime()), evidence, size, mtime_ns, inode, server_digest: None })
+    Some(Finished {
+        at: Epoch::from_secs(meta.mtime()),
+        evidence,
+        size,
+        mtime_ns,
+        inode,
+        server_digest: None,
+        placed: None,
+    })
 }
 
 /// A file that is not ours stands there.
@@ -251,7 +259,15 @@ pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
     record.status = Status::Done;
     record.next_request_time = None;
     let (at, size) = (now.wall, Length::ZERO);
-    record.finished.get_or_insert(Finished { at, evidence, size, mtime_ns: 0, inode: 0, server_digest: None });
+    record.finished.get_or_insert(Finished {
+        at,
+        evidence,
+        size,
+        mtime_ns: 0,
+        inode: 0,
+        server_digest: None,
+        placed: None,
+    });
     record
 }
 

@@ -46,7 +46,6 @@ fn run(job: &Job, record: Record, meta: &Metadata) -> Admission {
 pub(super) fn again(mut record: Record) -> Record {
     record.history.clear();
     record.finished = None;
-    record.uploads.clear();
     record.begin_new_life();
     record
 }

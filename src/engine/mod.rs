@@ -67,7 +67,7 @@ use crate::core::failure::{Failure, LocalFault};
 pub use crate::core::file_xfer::Timeouts;
 pub use crate::core::pers_xfer::Rounds;
 pub use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
-use crate::core::pers_xfer::record::{Direction, Evidence, XferId};
+use crate::core::pers_xfer::record::{Direction, Evidence, Placed, XferId};
 use crate::core::prefs::Preferences;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
@@ -282,6 +282,8 @@ pub struct Report {
     pub received: Length,
     /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
     pub server_digest: Option<Algorithm>,
+    /// Of an upload that is done: where it is, and what of it nobody sent from here.
+    pub placed: Option<Placed>,
     /// When it was complete, where it is.
     pub finished: Option<Epoch>,
     /// How.

@@ -14,6 +14,7 @@ use crate::core::pers_xfer::sharing::{self, Wanted};
 use crate::core::schedule::History;
 use crate::core::state::Document;
 use crate::core::time::{Delay, Mono, Now};
+use crate::core::upload::UploadSession;
 use crate::engine::Job;
 use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
 use crate::engine::control::leave_wish;
@@ -130,6 +131,25 @@ impl Persist {
         if self.dirty.contains(&record.id) {
             self.last.insert(record.id, Last { record, obeyed });
         }
+    }
+
+    /// What such a session left at its server is cleaned up: the record of a transfer that is over need not know of it.
+    pub(super) fn forget_session(
+        &mut self,
+        id: XferId,
+        gone: impl Fn(&UploadSession) -> bool,
+    ) -> Result<(), StateError> {
+        if let Some(last) = self.last.get_mut(&id) {
+            last.record.uploads.retain(|session| !gone(session));
+            return Ok(());
+        }
+        self.file.commit(|document| {
+            // Somebody may go on with it by now.
+            if let Some(mut record) = document.get(id).filter(|record| !record.abandoned().is_empty()) {
+                record.uploads.retain(|session| !gone(session));
+                document.put(&record);
+            }
+        })
     }
 
     /// A record that is not ours: nothing of it is written any more.

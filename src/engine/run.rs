@@ -203,6 +203,7 @@ impl<'a> Run<'a> {
     fn end(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) {
         let total = record.as_ref().and_then(|r| r.nbytes);
         let finished = record.as_ref().and_then(|r| r.finished.as_ref()).map(|f| f.at);
+        let placed = record.as_ref().and_then(|r| r.finished.as_ref()).and_then(|f| f.placed.clone());
         let report = Report {
             id: record.as_ref().map_or(id, |r| r.id),
             direction: job.target.direction(),
@@ -213,6 +214,7 @@ impl<'a> Run<'a> {
             held: total.unwrap_or_default(),
             received: Length::ZERO,
             server_digest: None,
+            placed,
             finished,
             ending,
         };

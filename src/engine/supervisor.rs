@@ -376,8 +376,8 @@ impl<'a> Supervisor<'a> {
         match why {
             Why::Lost(_) => self.persist.drop(id),
             _ => {
-                let mut record = transfer.machine.into_record();
-                self.clean_up_after(&mut record, &transfer.way);
+                let record = transfer.machine.into_record();
+                self.clean_up_after(&record, &transfer.way);
                 self.persist.part_with(record, transfer.obeyed);
             }
         }

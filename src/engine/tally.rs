@@ -163,6 +163,7 @@ mod tests {
             path: None,
             total: None,
             held: Length(held),
+            placed: None,
             received: Length(received),
             server_digest: None,
             finished: None,

@@ -187,21 +187,22 @@ impl Supervisor<'_> {
         self.closed(id, Closed { outcome, finished, store: None, received: sent, rate: None }, now);
     }
 
-    /// Nobody goes on with what a record still has at servers: it is cleaned up, as well as can be.
-    pub(super) fn clean_up_after(&mut self, record: &mut Record, way: &Arc<Way>) {
-        if record.abandoned().is_empty() {
-            return;
-        }
-        for session in std::mem::take(&mut record.uploads) {
-            let server = session.server.clone();
-            match orders_to_clean_up(record, session, way) {
+    /// Nobody goes on with what a record still has at servers: it is cleaned up, as well as can be. The record knows of it until
+    /// that is done, so that it can be asked for again.
+    pub(super) fn clean_up_after(&mut self, record: &Record, way: &Arc<Way>) {
+        for session in record.abandoned() {
+            match orders_to_clean_up(record, session.clone(), way) {
                 Ok(orders) => self.clean_up(record.id, orders, Arc::clone(way)),
                 Err(fault) => {
-                    let text = format!("{server} was not asked to drop what it has: {fault}; it may still lie there");
-                    (self.notices)(Notice::Remark { id: Some(record.id), text });
+                    self.tell_of_leftovers(record.id, &session.server, &format!("was not asked to drop it: {fault}"))
                 }
             }
         }
+    }
+
+    fn tell_of_leftovers(&mut self, id: XferId, server: &MirrorUrl, why: &str) {
+        let text = format!("{server} {why}; what was sent there may still lie there: `persxfer abort {id}` asks again");
+        (self.notices)(Notice::Remark { id: Some(id), text });
     }
 
     fn clean_up(&mut self, id: XferId, orders: Orders, way: Arc<Way>) {
@@ -221,9 +222,20 @@ impl Supervisor<'_> {
 
     pub(super) fn cleaned(&mut self, id: XferId, cleaned: &Cleaned) {
         self.uploads.cleaning = self.uploads.cleaning.saturating_sub(1);
-        if cleaned.how == Cleanup::OutOfTime {
-            let text = format!("{} did not answer in time: what was sent there may still lie there", cleaned.server);
-            (self.notices)(Notice::Remark { id: Some(id), text });
+        match &cleaned.how {
+            Cleanup::Done => self.forget_session(id, cleaned),
+            Cleanup::Refused(why) => {
+                self.tell_of_leftovers(id, &cleaned.server, &format!("did not drop what it has ({why})"));
+            }
+            Cleanup::OutOfTime => self.tell_of_leftovers(id, &cleaned.server, "did not answer in time"),
+        }
+    }
+
+    /// It is cleaned up: the record need not know of it.
+    fn forget_session(&mut self, id: XferId, cleaned: &Cleaned) {
+        let gone = |session: &UploadSession| session.server == cleaned.server && session.protocol == cleaned.protocol;
+        if let Err(error) = self.persist.forget_session(id, gone) {
+            tracing::warn!(%error, "what was cleaned up at a server is still in the state file");
         }
     }
 

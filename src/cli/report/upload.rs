@@ -3,21 +3,32 @@
 use crate::cli::foreign::human_size;
 use crate::cli::report::{Seen, Weight, clock};
 use crate::core::pers_xfer::record::Evidence;
+use crate::core::range::Length;
 use crate::engine::Report;
 
 /// It is at a server now.
 pub(super) fn complete(report: &Report, evidence: Evidence, seen: Option<&Seen>) -> (Weight, String) {
     let size = human_size(report.total.unwrap_or(report.held).0);
-    let server = seen.map_or(&report.url, |seen| &seen.server);
+    let placed = report.placed.as_ref().map(|placed| &placed.server);
+    let server = placed.or_else(|| seen.map(|seen| &seen.server)).unwrap_or(&report.url);
     let sessions = seen.map(|seen| in_sessions(seen.sessions)).unwrap_or_default();
-    let weight = if evidence == Evidence::None { Weight::Matters } else { Weight::News };
-    (weight, format!("uploaded to {server}, {size}{sessions}, {}", rests_on(report, evidence)))
+    let (found, total) = (found(report), report.total.unwrap_or_default());
+    let doubtful = evidence == Evidence::None || found > Length::ZERO;
+    let weight = if doubtful { Weight::Matters } else { Weight::News };
+    let how = if found > Length::ZERO && found >= total { "already there with this size at" } else { "uploaded to" };
+    (weight, format!("{how} {server}, {size}{sessions}, {}", rests_on(report, evidence)))
 }
 
 /// It was sent before, and has not changed since.
 pub(super) fn unchanged(report: &Report, evidence: Evidence) -> (Weight, String) {
+    let server = report.placed.as_ref().map(|placed| format!(" to {}", placed.server)).unwrap_or_default();
     let when = report.finished.map(|at| format!(", confirmed {}", clock(at))).unwrap_or_default();
-    (Weight::News, format!("sent already and not changed since{when}, {}", rests_on(report, evidence)))
+    (Weight::News, format!("sent already{server} and not changed since{when}, {}", rests_on(report, evidence)))
+}
+
+/// So many of its first bytes did not go out from here.
+fn found(report: &Report) -> Length {
+    report.placed.as_ref().map(|placed| placed.found).unwrap_or_default()
 }
 
 /// How much a server has confirmed.
@@ -34,7 +45,15 @@ fn in_sessions(n: u32) -> String {
 }
 
 fn rests_on(report: &Report, evidence: Evidence) -> String {
+    let found = found(report);
     match (evidence, report.server_digest) {
+        (Evidence::None | Evidence::Length, _) if found > Length::ZERO => {
+            let which = match report.total {
+                Some(total) if found < total => format!(", its first {found} bytes were there before"),
+                _ => String::new(),
+            };
+            format!("evidence: {}, content not compared{which}", evidence.word())
+        }
         (Evidence::None, _) => "evidence: none, the server said yes and cannot be asked what it has".into(),
         (Evidence::Digest, Some(algorithm)) => format!("evidence: digest (server's {algorithm})"),
         (Evidence::Length, _) => "evidence: length, as the server tells it".into(),
@@ -46,8 +65,9 @@ fn rests_on(report: &Report, evidence: Evidence) -> String {
 mod tests {
     use crate::cli::report::{Digests, Seen, Weight, clock, line};
     use crate::cli::samples;
-    use crate::core::pers_xfer::record::Evidence;
-    use crate::engine::Ending;
+    use crate::core::pers_xfer::record::{Evidence, Placed};
+    use crate::core::range::Length;
+    use crate::engine::{Ending, Report};
 
     fn said(ending: Ending) -> (Weight, String) {
         let server = samples::url("https://me:s3cret@b.example/in/out.bin?sig=s3cret");
@@ -69,9 +89,17 @@ mod tests {
         assert_eq!(
             said(Ending::Unchanged { evidence: Evidence::Digest }).1,
             format!(
-                "out.bin: sent already and not changed since, confirmed {since}, evidence: digest (server's sha-256)"
+                "out.bin: sent already to https://b.example/in/out.bin?sig=*** and not changed since, confirmed {since}, evidence: digest (server's sha-256)"
             )
         );
+        let with = |found| {
+            let report = samples::upload_report(Ending::Complete { evidence: Evidence::Length });
+            let placed = report.placed.clone().map(|placed| Placed { found: Length(found), ..placed });
+            line(&Report { placed, ..report }, &Digests::default(), None, samples::at(0))
+        };
+        insta::assert_snapshot!(with(3 << 20).1, @"out.bin: already there with this size at https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: length, content not compared");
+        insta::assert_snapshot!(with(9).1, @"out.bin: uploaded to https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: length, content not compared, its first 9 bytes were there before");
+        assert_eq!([with(9).0, with(3 << 20).0, with(0).0], [Weight::Matters, Weight::Matters, Weight::News]);
         assert_eq!(
             said(samples::stopped()).1,
             format!(

@@ -3,7 +3,7 @@
 
 use crate::cli::exit::Exit;
 use crate::cli::foreign::Left;
-use crate::cli::leftovers::clean_up_at_servers;
+use crate::cli::leftovers::{After, clean_up_at_servers};
 use crate::cli::state::{Desk, pick};
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, XferId};
@@ -23,7 +23,7 @@ pub(super) fn run(desk: &Desk<'_>, words: &[String]) -> Result<Exit, Trouble> {
     }
     // What another process works on, by way of another state file, is found before anything is gone.
     let held = chosen.iter().map(|record| desk.book.hold_parts(record)).collect::<Result<Vec<_>, _>>()?;
-    clean_up_at_servers(desk.book.path(), &chosen, desk.say);
+    clean_up_at_servers(desk.book.path(), &chosen, After::Forget, desk.say);
     // The records go first: a part file without a record is harmless, a record without its part file is not.
     let ids: Vec<XferId> = chosen.iter().map(|r| r.id).collect();
     desk.book.remove(&ids)?;

@@ -216,6 +216,8 @@ struct Finished {
     evidence: &'static str,
     digest_source: Option<&'static str>,
     size: u64,
+    server: Option<String>,
+    found_there: Option<u64>,
 }
 
 impl Entry {
@@ -284,6 +286,8 @@ impl Story {
                 evidence: f.evidence.word(),
                 digest_source: f.evidence.digest_source(f.server_digest),
                 size: f.size.0,
+                server: f.placed.as_ref().map(|placed| placed.server.redacted()),
+                found_there: f.placed.as_ref().map(|placed| placed.found.0),
             }),
         }
     }

@@ -12,7 +12,7 @@ use crate::cli::trouble::Trouble;
 use crate::core::digest::Pieces;
 use crate::core::file_xfer::dossier::{Draft, Joints, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
-use crate::core::pers_xfer::record::{Direction, MirrorRecord, Record, Standing, Status};
+use crate::core::pers_xfer::record::{Direction, MirrorRecord, Placed, Record, Standing, Status};
 use crate::core::range::{ByteRange, Offset, RangeSet};
 use crate::core::time::{Epoch, Now};
 
@@ -229,7 +229,8 @@ fn newer(rival: &Draft) -> String {
 fn evidence(record: &Record, found: Option<&RangeSet>) -> Option<String> {
     if let Some(finished) = json::done(record) {
         let by = finished.server_digest.map(|algorithm| format!(" {algorithm} by the server")).unwrap_or_default();
-        return Some(format!("{}{by}", finished.evidence.word()));
+        let at = finished.placed.as_ref().map(held_by).unwrap_or_default();
+        return Some(format!("{}{by}{at}", finished.evidence.word()));
     }
     let joints = match record.dossier.part.joints {
         Joints::Validator => "one strong validator, or a single session",
@@ -238,6 +239,15 @@ fn evidence(record: &Record, found: Option<&RangeSet>) -> Option<String> {
     };
     let held = found.map_or(record.dossier.part.held, RangeSet::head);
     (held.0 > 0).then(|| format!("so far {joints}"))
+}
+
+/// Where an upload is, and what of it was not compared.
+fn held_by(placed: &Placed) -> String {
+    let found = match placed.found.0 {
+        0 => String::new(),
+        n => format!("; the first {n} bytes were there before, their content was not compared"),
+    };
+    format!(", at {}{found}", placed.server)
 }
 
 /// The validators of the version that is held, an origin each.

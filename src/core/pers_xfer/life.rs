@@ -39,6 +39,7 @@ impl PersFileXfer {
             mtime_ns: 0,
             inode: 0,
             server_digest: None,
+            placed: None,
         });
         self.record.nbytes = Some(facts.size);
         self.record.confirmed = facts.size;

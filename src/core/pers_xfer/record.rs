@@ -341,6 +341,18 @@ pub struct Finished {
     pub inode: u64,
     /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
     pub server_digest: Option<Algorithm>,
+    /// Of an upload: where it is.
+    pub placed: Option<Placed>,
+}
+
+/// Where a file is that was uploaded, and what of it nobody sent from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The server that holds it, as the user gave it.
+    pub server: MirrorUrl,
+    /// So many of its first bytes were there before the first byte went out: their number is known, their content was not
+    /// compared.
+    pub found: Length,
 }
 
 /// What a complete file rests on, weakest first.

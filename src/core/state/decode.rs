@@ -11,7 +11,7 @@ use crate::core::backoff::Backoff;
 use crate::core::digest::{Algorithm, Expected, Pieces};
 use crate::core::hosts::HostKey;
 use crate::core::pers_xfer::record::{
-    Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
+    Direction, Evidence, Finished, MirrorRecord, Past, Placed, Record, Standing, Status, XferId,
 };
 use crate::core::range::Length;
 use crate::core::time::{Delay, Epoch};
@@ -185,7 +185,13 @@ fn finished(element: &Element<'_>) -> Finished {
         mtime_ns: number("mtime_ns").and_then(|t| t.parse().ok()).unwrap_or(0),
         inode: number("inode").and_then(|t| t.parse().ok()).unwrap_or(0),
         server_digest: text(element, "server_digest").and_then(|name| Algorithm::from_name(&name)),
+        placed: placed(element),
     }
+}
+
+fn placed(element: &Element<'_>) -> Option<Placed> {
+    let server = MirrorUrl::parse(&text(element, "server")?).ok()?;
+    Some(Placed { server, found: length(Some(element), "found").unwrap_or_default() })
 }
 
 /// The text of a child.

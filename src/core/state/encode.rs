@@ -169,6 +169,10 @@ fn finished(finished: &Finished) -> Node {
         Node::plain("inode", finished.inode),
     ];
     nodes.extend(finished.server_digest.map(|a| Node::plain("server_digest", a.name())));
+    if let Some(placed) = &finished.placed {
+        nodes.push(Node::text("server", placed.server.secret_url().as_str()));
+        nodes.extend((placed.found > Length::ZERO).then(|| Node::plain("found", placed.found)));
+    }
     Node::parent("finished", Shape::Finished, nodes)
 }
 

@@ -193,7 +193,7 @@ impl Shape {
             Self::Validators => &["origin", "etag", "last_modified", "date"],
             Self::Origin => &["origin", "ranges", "if_range", "etags_lie", "part_digests_lie", "connections"],
             Self::Failure => &["time", "url", "class", "held", "text"],
-            Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode", "server_digest"],
+            Self::Finished => &["time", "evidence", "size", "mtime_ns", "inode", "server_digest", "server", "found"],
             Self::Options => options::ORDER,
             Self::Upload => upload::ORDER,
             Self::UploadPart => &["number", "size", "etag"],

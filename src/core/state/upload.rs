@@ -48,6 +48,8 @@ pub(super) const ORDER: &[&str] = &[
     "ranges",
     "cut_within",
     "stale",
+    "found",
+    "creating",
 ];
 
 /// The element of a session.
@@ -75,6 +77,8 @@ pub(super) fn encode(session: &UploadSession) -> Node {
     nodes.extend(session.resent.then(|| Node::flag("resent")));
     nodes.extend(target(&session.target));
     nodes.extend(beyond_zero("stale", session.stale));
+    nodes.extend(beyond_zero("found", session.found));
+    nodes.extend(session.creating.map(|t| Node::plain("creating", t)));
     Node::parent("upload_session", Shape::Upload, nodes)
 }
 
@@ -152,6 +156,8 @@ pub(super) fn decode(element: &Element<'_>) -> Option<UploadSession> {
         resent: flag(element, "resent"),
         target: read_target(element)?,
         stale: of("stale"),
+        found: of("found"),
+        creating: time(Some(element), "creating"),
         ..UploadSession::new(protocol, server, source, created)
     })
 }
@@ -282,6 +288,8 @@ mod tests {
                 cut_within: true,
             },
             stale: Offset(17),
+            found: Offset(5),
+            creating: Some(Epoch::from_secs(1_767_225_601)),
             ..UploadSession::new(
                 Protocol::Tus,
                 url("https://h.example/files"),

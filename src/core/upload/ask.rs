@@ -188,6 +188,9 @@ pub struct Answer {
     pub digest: Option<Expected>,
     /// A Retry-After that could be read.
     pub retry_after: Option<Delay>,
+    /// So many bytes of the request's body had been handed to the connection when this came, and no more were after it:
+    /// fewer than the body has where the server did not wait for it.
+    pub sent: Length,
 }
 
 impl Answer {

@@ -72,6 +72,22 @@ pub enum UpFailure {
         /// The size of the source.
         ours: Length,
     },
+    /// The server said yes before it can have had the whole request.
+    #[error("the server said yes after {sent} of {whole} bytes of the request had been sent: that counts for nothing")]
+    Early {
+        /// So many bytes of the request's body had been handed to the connection.
+        sent: Length,
+        /// So many it has.
+        whole: Length,
+    },
+    /// The server claims bytes that were never sent there.
+    #[error("the server claims to hold {told} bytes, and at most {sent} can have reached it")]
+    Overclaimed {
+        /// What the server tells.
+        told: Length,
+        /// What has left this machine.
+        sent: Length,
+    },
     /// Bodies were answered, and the server confirmed nothing more.
     #[error("the server answers and confirms no further byte ({times} times)")]
     NoGrowth {

@@ -47,6 +47,10 @@ pub struct Ietf {
 enum At {
     #[default]
     Head,
+    /// A body after which more follow.
+    Part,
+    /// The body that ends the upload.
+    Last,
     Other,
 }
 
@@ -122,7 +126,7 @@ impl Ietf {
             ask = ask.with("want-repr-digest", crate::core::digest::WANT_REPR_DIGEST);
         }
         let body = if range.is_empty() { Body::Bytes(Vec::new()) } else { Body::Source(range) };
-        self.ask(At::Other, ask.carrying(body))
+        self.ask(if last { At::Last } else { At::Part }, ask.carrying(body))
     }
 
     fn created(&mut self, job: &mut Job, answer: &Answer) -> Turn {
@@ -170,7 +174,11 @@ impl Ietf {
         }
         let size = job.size().as_end();
         match (boolean(answer, "upload-complete"), offset(answer, "upload-offset")) {
-            (Some(true), Some(at)) if at == size => Self::complete(job, answer, Proof::Size),
+            (Some(true), Some(at)) if at == size && job.session.reached == size => {
+                Self::complete(job, answer, Proof::Size)
+            }
+            // Of an upload whose last body never went out to its end.
+            (Some(true), Some(at)) if at == size => Turn::Found(Found::Confirmed(at)),
             (Some(true), at) => Turn::failed(wrong_size(job, at.map(|at| at.as_length()))),
             (_, Some(at)) => Turn::Found(Found::Confirmed(at)),
             (_, None) => foreign(answer, "it names no Upload-Offset"),
@@ -194,11 +202,20 @@ impl Ietf {
     /// The answer to a body, or to the closing request.
     fn appended(&mut self, job: &mut Job, answer: &Answer) -> Turn {
         let closed = boolean(answer, "upload-complete") == Some(true);
+        let ended = self.at == At::Last;
+        let size = job.size().as_end();
         match (answer.status, offset(answer, "upload-offset")) {
-            (200..=299, _) if closed => Self::complete(job, answer, Proof::Status),
+            (200..=299, Some(at)) if closed && ended && at != size => {
+                Turn::failed(wrong_size(job, Some(at.as_length())))
+            }
+            (200..=299, _) if closed && ended => Self::complete(job, answer, Proof::Status),
+            // Nobody has ended it.
+            (200..=299, _) if closed => Turn::Found(Found::Uncertain),
             (409, Some(at)) if !closed => Turn::Found(Found::Confirmed(at)),
             // The upload was whole, and what it was for said no: nothing is left to resume.
-            (code, _) if closed && code >= 400 => Turn::failed(UpFailure::Application { code, said: answer.said() }),
+            (code, _) if closed && ended && code >= 400 => {
+                Turn::failed(UpFailure::Application { code, said: answer.said() })
+            }
             (200..=299, Some(at)) => Turn::Found(Found::Confirmed(at)),
             (200..=299, None) => Turn::Found(Found::Uncertain),
             _ => Turn::status(answer),
@@ -294,7 +311,7 @@ impl UploadProtocol for Ietf {
             (Call::Abandon, _) => Turn::Found(Found::Lost),
             (Call::Finish, At::Head) => self.closing(job, answer),
             (_, At::Head) => self.headed(job, answer),
-            (_, At::Other) => self.appended(job, answer),
+            (_, At::Part | At::Last | At::Other) => self.appended(job, answer),
         }
     }
 

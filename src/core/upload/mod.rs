@@ -37,7 +37,7 @@ pub use put::Put;
 pub use put_range::PutRange;
 pub use s3::{S3, SignedPut};
 pub use session::{Before, Handle, Lost, Part, Phase, RangesHere, Target, UploadSession};
-pub use source::{Change, Likeness, Mark, Source, Stamp};
+pub use source::{Change, Likeness, Mark, Named, Sight, Source, Stamp};
 pub use tus::{Authority, Tus};
 pub use verdict::{Row, UpScope, UpVerdict, judge, row, store_row};
 

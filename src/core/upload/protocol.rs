@@ -87,6 +87,10 @@ pub enum Foreign {
     Welcome,
     /// The upload is not ours.
     Alien,
+    /// Whatever it holds is compared by digests before it counts.
+    Proven,
+    /// It knows files only, and their sizes: one that the whole was not sent for says nothing.
+    Unproven,
 }
 
 /// What a server means that holds less than it confirmed.
@@ -135,6 +139,11 @@ pub trait UploadProtocol: fmt::Debug + Send {
     /// What of the user's goes along.
     fn carries(&self) -> Carries {
         Carries::Users
+    }
+
+    /// Does an answer say that what was asked for is done?
+    fn is_yes(&self, answer: &Answer) -> bool {
+        answer.is_success()
     }
 
     /// Would the server tell again what the record has now and did not have when it was `kept` last? Then a record that is

@@ -4,7 +4,7 @@
 use super::LEAST_GROWTH;
 use super::ask::{Answer, Ask, Body, Method};
 use super::found::{Call, Found, Job, Turn};
-use super::protocol::{Protocol, UploadProtocol, Ways};
+use super::protocol::{Foreign, Protocol, UploadProtocol, Ways};
 use super::put::{Put, delete, is_trouble};
 use super::session::{Phase, RangesHere};
 use super::wire::{beside, head, size_told};
@@ -157,7 +157,11 @@ impl UploadProtocol for PutRange {
 
     fn ways(&self, job: &Job) -> Ways {
         let whole = self.put.ways(job);
-        if Self::in_pieces(job) { Ways { floor: LEAST_GROWTH, segments: true, ..whole } } else { whole }
+        if Self::in_pieces(job) {
+            Ways { floor: LEAST_GROWTH, segments: true, foreign: Foreign::Welcome, ..whole }
+        } else {
+            whole
+        }
     }
 
     fn prepare(&mut self, job: &mut Job) -> Turn {

@@ -32,7 +32,9 @@ pub struct UploadSession {
     pub source: Source,
     /// What the server confirmed last; to be shown, and to choose a server by.
     pub confirmed: Offset,
-    /// The end of the furthest range that was ever begun to be sent: a server that claims more holds other bytes.
+    /// So far bytes of the source can have left this machine: while a body is on its way its end, after it what was really
+    /// handed to the connection. A server that claims more holds other bytes. Of a server that knows files only, it is
+    /// noted after a body, and not before.
     pub reached: Offset,
     /// Of a server that takes parts: their size, the same for the whole session, and those it has confirmed.
     pub part_size: Option<Length>,
@@ -50,6 +52,10 @@ pub struct UploadSession {
     pub target: Target,
     /// Bytes below this, at a server without sessions, are of an older version of the source.
     pub stale: Offset,
+    /// Bytes below this were at the server before the first of them was sent from here: they were not compared.
+    pub found: Offset,
+    /// Since when an upload may be there that nobody knows the name of: it was asked for, and the answer was not heard.
+    pub creating: Option<Epoch>,
 }
 
 /// What a server calls a session. Whoever knows it can write to it: it is stored, and shown nowhere.
@@ -156,6 +162,8 @@ impl UploadSession {
             resent: false,
             target: Target::default(),
             stale: Offset::ZERO,
+            found: Offset::ZERO,
+            creating: None,
         }
     }
 
@@ -175,6 +183,7 @@ impl UploadSession {
         let target = Target { temporary, direct: self.target.direct, ranges: self.target.ranges, ..Target::default() };
         let old = std::mem::replace(self, fresh);
         (self.pace, self.lost, self.resent, self.target) = (old.pace, old.lost, old.resent, target);
+        self.creating = old.creating;
     }
 
     /// Its time has come, as far as the server's word goes.

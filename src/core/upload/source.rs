@@ -24,6 +24,26 @@ pub struct Mark {
     pub inode: u64,
 }
 
+/// What the file system says of the source while it is sent: of the file that is open, whose bytes go out, and of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// Size and time of the open file.
+    pub stamp: Stamp,
+    /// Its time of change and inode, where they are known.
+    pub mark: Option<Mark>,
+    /// What its name leads to.
+    pub name: Named,
+}
+
+/// What the name of the source leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// The file that is open.
+    Open,
+    /// Another one.
+    Another,
+}
+
 /// The identity of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
@@ -44,6 +64,20 @@ pub enum Change {
     Time,
     /// The content, by its digest.
     Content,
+    /// The file itself: another one stands under its name.
+    Replaced,
+}
+
+/// What a look at a source that is being sent shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// Nothing has touched it.
+    Untouched,
+    /// Only its time of change has moved, as that of a file that is linked to or whose mode is set; or it was edited, and
+    /// its time of modification set back.
+    Touched,
+    /// It is another.
+    Changed(Change),
 }
 
 /// How a source compares with the one that an upload was begun with.
@@ -76,6 +110,18 @@ impl Source {
         }
     }
 
+    /// What has become of this source, which is being sent.
+    pub(super) fn since(&self, seen: &Sight) -> Since {
+        let moved = self.mark.zip(seen.mark).is_some_and(|(then, now)| then != now);
+        match () {
+            () if seen.stamp.size != self.stamp.size => Since::Changed(Change::Size),
+            () if seen.name == Named::Another => Since::Changed(Change::Replaced),
+            () if seen.stamp != self.stamp => Since::Changed(Change::Time),
+            () if moved => Since::Touched,
+            () => Since::Untouched,
+        }
+    }
+
     fn is_untouched_since(&self, begun: &Self) -> bool {
         self.stamp == begun.stamp && self.mark.is_some() && self.mark == begun.mark
     }
@@ -87,6 +133,7 @@ impl fmt::Display for Change {
             Self::Size => "its size is another",
             Self::Time => "its time of modification or of change is another",
             Self::Content => "its content is another although its size is the same",
+            Self::Replaced => "another file stands under its name",
         })
     }
 }
@@ -95,6 +142,24 @@ impl fmt::Display for Change {
 mod tests {
     use super::*;
     use crate::core::digest::Algorithm;
+
+    #[test]
+    fn what_a_look_shows_while_it_is_sent() {
+        let begun = source(1, Some(7), Some(1));
+        let seen = Sight { stamp: begun.stamp, mark: begun.mark, name: Named::Open };
+        let mark = |ctime_ns| Some(Mark { ctime_ns, inode: 5 });
+        let stamp = |size, mtime_ns| Stamp { size: Length(size), mtime_ns };
+        for (now, since) in [
+            (seen, Since::Untouched),
+            (Sight { mark: None, ..seen }, Since::Untouched),
+            (Sight { mark: mark(8), ..seen }, Since::Touched),
+            (Sight { stamp: stamp(9, 2), ..seen }, Since::Changed(Change::Time)),
+            (Sight { stamp: stamp(8, 1), name: Named::Another, ..seen }, Since::Changed(Change::Size)),
+            (Sight { name: Named::Another, ..seen }, Since::Changed(Change::Replaced)),
+        ] {
+            assert_eq!(begun.since(&now), since, "{now:?}");
+        }
+    }
 
     fn source(mtime_ns: i128, ctime_ns: Option<i128>, digest: Option<u8>) -> Source {
         Source {

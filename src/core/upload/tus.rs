@@ -124,9 +124,6 @@ impl Tus {
                 job.session.handle = Some(Handle::Url(url));
                 note_expiry(job, answer);
                 let at = if self.known.with_upload { offset(answer, "upload-offset") } else { None };
-                if let Some(at) = at {
-                    job.session.reached = job.session.reached.max(at.min(job.size().as_end()));
-                }
                 Turn::Found(Found::Ready(Some(at.unwrap_or_default())))
             }
             Err(failure) => Turn::failed(failure),

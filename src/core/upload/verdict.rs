@@ -189,6 +189,8 @@ pub fn judge(failure: &UpFailure) -> UpVerdict {
         UpFailure::Foreign { .. } => (Class::Unsupported, UpScope::Doubtful, HostSign::Answering),
         UpFailure::SourceChanged(_) => (Class::Changed, UpScope::FailFile, HostSign::Nothing),
         UpFailure::SourceGone { .. } => (Class::LocalFault, UpScope::FailFile, HostSign::Nothing),
+        UpFailure::Early { .. } => (Class::Unsupported, UpScope::Doubtful, HostSign::Answering),
+        UpFailure::Overclaimed { .. } => (Class::Corrupt, UpScope::Doubtful, HostSign::Answering),
         UpFailure::Conflict { .. } => (Class::Changed, UpScope::RefuseServer, HostSign::Answering),
         UpFailure::NoGrowth { .. } => (Class::Interrupted, transient, HostSign::Answering),
         UpFailure::KeepsForgetting { .. } => (Class::Gone, UpScope::RefuseServer, HostSign::Answering),
@@ -207,6 +209,8 @@ fn of_status(code: u16, row: Row) -> UpVerdict {
     let scope = match row {
         Row::End(scope) => scope,
         // What did not help the machine is the server's way.
+        // Two requests that crossed, perhaps: what comes back three passes in a row is its way.
+        Row::Probe if code == 409 => UpScope::Doubtful,
         Row::Probe | Row::Segment | Row::NewSession => UpScope::RefuseServer,
         Row::Wait => UpScope::Transient { floor: None },
     };
@@ -218,6 +222,8 @@ fn of_transfer(failure: &Failure) -> UpVerdict {
     let told = verdict::judge(failure, Context { served: false, retry_on: &[] });
     let scope = match told.scope {
         _ if matches!(failure, Failure::Certificate { .. }) => UpScope::Attention,
+        // No HTTP at all, or none that can be read: a front end that is broken now, or a line.
+        _ if matches!(failure, Failure::BadAnswer(_)) => UpScope::Transient { floor: None },
         Scope::Transient { floor } => UpScope::Transient { floor },
         Scope::RefuseMirror => UpScope::RefuseServer,
         Scope::Doubtful | Scope::WrongDigest | Scope::WrongBytes => UpScope::Doubtful,

@@ -58,6 +58,7 @@ pub(super) fn finished(file: &File, path: &Path, how: Publish) -> Result<Finishe
         mtime_ns: i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec()),
         inode: meta.ino(),
         server_digest: None,
+        placed: None,
     })
 }
 

@@ -9,9 +9,13 @@ use std::path::Path;
 use crate::core::failure::LocalFault;
 use crate::core::range::Length;
 use crate::core::units::human_bytes;
-use crate::io::part::fault::{on, write_fault};
+#[cfg(target_os = "linux")]
+use crate::io::effects;
+use crate::io::limits;
+use crate::io::part::fault::on;
+#[cfg(target_os = "linux")]
+use crate::io::part::fault::write_fault;
 use crate::io::part::gather::STRIDE;
-use crate::io::{effects, limits};
 
 /// What `st_blocks` counts in.
 const SECTOR: u64 = 512;

@@ -263,6 +263,8 @@ fn told_holder(file: &File) -> Option<Told> {
 /// From lines like `1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF`. Some file systems show another device here than
 /// to `stat`.
 fn find_holder(locks: &str, dev: u64, ino: u64) -> Option<Told> {
+    #[allow(clippy::unnecessary_cast, reason = "the type of devices differs between systems")]
+    let dev = dev as rustix::fs::Dev;
     let device = format!("{:02x}:{:02x}:{ino}", rustix::fs::major(dev), rustix::fs::minor(dev));
     let inode = format!(":{ino}");
     let held = |matches: &dyn Fn(&str) -> bool| {

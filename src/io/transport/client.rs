@@ -28,6 +28,7 @@ pub(super) const POOL_IDLE: Duration = Duration::from_secs(90);
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 8 << 20;
 /// A connection whose sent bytes stay unacknowledged so long is dead (the connect timeout, where that is longer).
+#[cfg(target_os = "linux")]
 pub(super) const LEAST_USER_TIMEOUT: Duration = Duration::from_secs(30);
 /// While a connection is being made, the connect timeout rules; so often is looked whether it stands.
 const LOOK: Duration = Duration::from_millis(250);
@@ -245,7 +246,6 @@ impl Setup {
             .dns_resolver(Arc::new(self.resolver.clone()))
             .connector_layer(Watch)
             .connect_timeout(timeout)
-            .tcp_user_timeout(timeout.max(LEAST_USER_TIMEOUT))
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)
@@ -253,6 +253,11 @@ impl Setup {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .pool_idle_timeout(POOL_IDLE);
+        // Other systems have no such option.
+        #[cfg(target_os = "linux")]
+        {
+            builder = builder.tcp_user_timeout(timeout.max(LEAST_USER_TIMEOUT));
+        }
         if speaks == Speaks::OneAtATime {
             builder = builder.http1_only();
         }

@@ -9,8 +9,8 @@ use persxfer::core::range::Length;
 use persxfer::core::time::{Delay, Epoch};
 use persxfer::core::upload::s3::{Account, Credentials, Given, Manifest, Place, PlaceSettings};
 use persxfer::core::upload::{
-    Answer, Boinc, Event, Handle, Ietf, Next, Part, Plan, Protocol, Put, PutRange, Redirects, S3, SignedPut, Source,
-    Stamp, Tus, UpEnd, UpXfer, UploadProtocol, UploadSession, judge,
+    Answer, Boinc, Event, Handle, Ietf, Named, Next, Part, Plan, Protocol, Put, PutRange, Redirects, S3, Sight,
+    SignedPut, Source, Stamp, Tus, UpEnd, UpXfer, UploadProtocol, UploadSession, judge,
 };
 
 use super::{assert_printable, text, url};
@@ -134,12 +134,14 @@ fn session(protocol: Box<dyn UploadProtocol>, saved: Option<UploadSession>, answ
             Next::Ask(ask) => {
                 let home = ask.url.host() == "store.example";
                 assert!(home || !bound, "{spoken:?} asks {}", ask.url);
-                Event::Answer(Box::new(answer.clone()))
+                Event::Answer(Box::new(Answer { sent: ask.body.length(), ..answer.clone() }))
             }
             Next::Digest { algorithm, .. } => {
                 Event::Digested(Expected { algorithm, bytes: vec![7; algorithm.output_len()] })
             }
-            Next::Look => Event::Looked(Stamp { size: SIZE, mtime_ns: 1 }),
+            Next::Look => {
+                Event::Looked(Sight { stamp: Stamp { size: SIZE, mtime_ns: 1 }, mark: None, name: Named::Open })
+            }
             Next::Rest(delay) => {
                 now = now + delay.max(Delay::from_secs(1));
                 Event::Rested

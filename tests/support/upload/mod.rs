@@ -28,7 +28,7 @@ pub(crate) use faults::Faults;
 pub(crate) use ietf::{Ietf, IetfFault, Interim, Limits, Manners};
 pub(crate) use proxy::{Mischief, Proxy};
 pub(crate) use raw::{Answer, Heard, Raw};
-pub(crate) use s3::Moto;
+pub(crate) use s3::{Moto, S3Fs};
 pub(crate) use sender::{NAME, Sender};
 pub(crate) use sending::{FILE, TusLine, sends, story, with_file};
 pub(crate) use tus::{Tus, TusNode, nginx_before, nginx_hiding};

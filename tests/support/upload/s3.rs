@@ -1,10 +1,11 @@
-//! S3: moto's server, which keeps everything in memory and checks no signatures.
+//! S3: moto's server, which keeps everything in memory and checks no signatures, and s3s-fs, which keeps files and checks them.
 
+use std::fs;
 use std::process::Command;
 
 use super::daemon::Daemon;
 use super::raw::{Heard, Raw};
-use super::tools::python;
+use super::tools::{crate_program, python};
 
 /// Keys that look like some.
 const ANYBODY: &str = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, \
@@ -48,5 +49,32 @@ impl Moto {
     /// right is not looked at.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Heard {
         Raw::new(method, &self.daemon.url(target)).header("Authorization", ANYBODY).send()
+    }
+}
+
+/// s3s-fs: objects are files, a bucket is a folder, and signatures are checked.
+#[derive(Debug)]
+pub(crate) struct S3Fs {
+    pub(crate) daemon: Daemon,
+}
+
+impl S3Fs {
+    /// Starts it with these keys and a bucket `bucket`.
+    #[track_caller]
+    pub(crate) fn start(key: &'static str, secret: &'static str) -> Self {
+        let program = crate_program("s3s-fs");
+        let daemon = Daemon::start("s3s-fs", move |folder, port| {
+            fs::create_dir_all(folder.join("store/bucket")).expect("a folder can be made");
+            let mut command = Command::new(&program);
+            command.args(["--host", "127.0.0.1", "--port"]).arg(port.to_string());
+            command.args(["--access-key", key, "--secret-key", secret]).arg(folder.join("store"));
+            command
+        });
+        Self { daemon }
+    }
+
+    /// What an object of the bucket holds.
+    pub(crate) fn stored(&self, key: &str) -> Option<Vec<u8>> {
+        fs::read(self.daemon.store().join("bucket").join(key)).ok()
     }
 }

@@ -34,6 +34,19 @@ pub(crate) fn node_modules() -> PathBuf {
     installed("node").join("node_modules")
 }
 
+/// A server that is a crate. Building them takes minutes, so that only the long tests want them.
+#[track_caller]
+pub(crate) fn crate_program(name: &str) -> PathBuf {
+    let folder = cache().join("crates");
+    let done = folder.join("installed");
+    assert!(
+        done.is_file(),
+        "{} is not there: run tests/support/upload/install crates (tests/long does)",
+        done.display()
+    );
+    folder.join("bin").join(name)
+}
+
 /// What `install`, beside this file, leaves behind when it has ended well.
 #[track_caller]
 fn installed(which: &str) -> PathBuf {

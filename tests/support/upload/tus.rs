@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::daemon::Daemon;
 use super::dav::nginx_with;
-use super::tools::{node_modules, program, python};
+use super::tools::{crate_program, node_modules, program, python};
 
 /// The options of @tus/server.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +60,20 @@ impl TusNode {
 }
 
 impl Tus {
+    /// Starts the crate tus-server: it checks sums, and locks an upload while a request for it runs.
+    #[track_caller]
+    pub(crate) fn crate_server() -> Self {
+        let server = crate_program("tus-server");
+        let daemon = Daemon::start("tus-server", move |folder, port| {
+            let mut command = Command::new(&server);
+            command.args(["serve", "--all-extensions", "--addr"]).arg(format!("127.0.0.1:{port}"));
+            command.arg("--storage-uri").arg(format!("fs:///?root={}", folder.join("store").display()));
+            command.arg("--state-dir").arg(folder.join("state"));
+            command
+        });
+        Self { daemon }
+    }
+
     /// Starts tuspyserver; uploads may have `max_size` bytes.
     #[track_caller]
     pub(crate) fn python(max_size: u64) -> Self {

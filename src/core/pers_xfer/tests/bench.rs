@@ -143,6 +143,7 @@ impl Bench {
             size: Length(self.held),
             mtime_ns: 1,
             server_digest: None,
+            placed: None,
             inode: 2,
         };
         let end = End::Complete { evidence: Evidence::Validator };

@@ -17,7 +17,7 @@ use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, Joints, OriginNot
 use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::options::{AddressFamily, Existing, FailedPart, Mtime, NetOptions, Options};
 use crate::core::pers_xfer::record::{
-    Direction, Evidence, Finished, MirrorRecord, Past, Record, Standing, Status, XferId,
+    Direction, Evidence, Finished, MirrorRecord, Past, Placed, Record, Standing, Status, XferId,
 };
 use crate::core::pers_xfer::sharing::{OwnerId, Wanted, Wish};
 use crate::core::range::Length;
@@ -172,14 +172,17 @@ fn past() -> BoxedStrategy<Past> {
 fn finished() -> BoxedStrategy<Finished> {
     use Evidence::*;
     let evidence = prop::sample::select(vec![None, Length, Overlap, Validator, Digest]);
-    (time(), evidence, length(), any::<i64>(), any::<u64>(), option::of(prop::sample::select(Algorithm::ALL.to_vec())))
-        .prop_map(|(at, evidence, size, mtime, inode, server_digest)| Finished {
+    let placed = (url(), length()).prop_map(|(server, found)| Placed { server, found });
+    let by = option::of(prop::sample::select(Algorithm::ALL.to_vec()));
+    (time(), evidence, length(), any::<i64>(), any::<u64>(), by, option::of(placed))
+        .prop_map(|(at, evidence, size, mtime, inode, server_digest, placed)| Finished {
             at,
             evidence,
             size,
             mtime_ns: i128::from(mtime) * 1_000,
             inode,
             server_digest,
+            placed,
         })
         .boxed()
 }
@@ -389,6 +392,7 @@ fn only_the_newest_finished_ones_stay() {
             size: Length(1),
             mtime_ns: 0,
             server_digest: None,
+            placed: None,
             inode: 1,
         };
         let status = if n == 5 { Status::Pending } else { Status::Done };

@@ -82,7 +82,7 @@ impl Boinc {
     }
 
     /// What the answer to a size query says.
-    fn asked(&self, job: &Job, answer: &Answer) -> Turn {
+    fn asked(&self, job: &mut Job, answer: &Answer) -> Turn {
         let reply = match Reply::of(answer) {
             Ok(reply) => reply,
             Err(turn) => return turn,
@@ -93,7 +93,8 @@ impl Boinc {
         }
     }
 
-    fn held(&self, job: &Job, at: Offset) -> Turn {
+    fn held(&self, job: &mut Job, at: Offset) -> Turn {
+        note_found(job, at);
         if at > job.size().as_end() && self.surplus == Surplus::Done {
             return Turn::Found(Found::Complete(Proof::Status));
         }
@@ -115,7 +116,7 @@ impl Boinc {
         match reply.status {
             0 if last => {
                 if range.start == Offset::ZERO {
-                    job.session.stale = Offset::ZERO;
+                    (job.session.stale, job.session.found) = (Offset::ZERO, Offset::ZERO);
                 }
                 Turn::Found(Found::Confirmed(range.end))
             }
@@ -140,7 +141,7 @@ impl Boinc {
         Turn::Found(Found::Garbled(UpFailure::Status { protocol, call, code, retry_after, said: text }))
     }
 
-    fn finished(&mut self, job: &Job, answer: &Answer) -> Turn {
+    fn finished(&mut self, job: &mut Job, answer: &Answer) -> Turn {
         match self.asked(job, answer) {
             Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
             Turn::Found(Found::Confirmed(at)) if at < job.size().as_end() => self.fell_short(),
@@ -159,6 +160,14 @@ impl Boinc {
     }
 }
 
+/// What is there before anything was sent is the file, for a name stands for one file here: nobody can compare it, so that it
+/// is remembered.
+fn note_found(job: &mut Job, at: Offset) {
+    let untouched = job.session.reached == Offset::ZERO && at > job.session.stale;
+    let found = if untouched { at } else { job.session.found };
+    job.session.found = found.min(at).min(job.size().as_end());
+}
+
 impl UploadProtocol for Boinc {
     fn protocol(&self) -> Protocol {
         Protocol::Boinc
@@ -173,6 +182,11 @@ impl UploadProtocol for Boinc {
             foreign: Foreign::Welcome,
             backward: Backward::Follow,
         }
+    }
+
+    /// Its refusals are 200 as well.
+    fn is_yes(&self, answer: &Answer) -> bool {
+        Reply::of(answer).is_ok_and(|reply| reply.status == 0)
     }
 
     fn prepare(&mut self, job: &mut Job) -> Turn {

@@ -57,17 +57,24 @@ impl UpXfer {
         }
     }
 
+    /// Did the last body end with a yes that came too early?
+    pub(super) fn was_early(&self) -> bool {
+        matches!(self.attempt, Some(Attempt { ended: Ended::Broke(UpFailure::Early { .. }), .. }))
+    }
+
     /// The server says that it holds the bytes before `at`.
     pub(super) fn confirmed(&mut self, at: Offset) -> Step {
         let (ways, size) = (self.protocol.ways(&self.job), self.job.size());
-        let session = &mut self.job.session;
-        match ways.foreign {
-            Foreign::Welcome if at > size.as_end() => {
+        let begun_at = self.attempt.as_ref().map(|attempt| attempt.range.start);
+        let at = match (ways.foreign, begun_at) {
+            (Foreign::Welcome | Foreign::Proven | Foreign::Unproven, _) if at > size.as_end() => {
                 return self.fail(UpFailure::Conflict { told: at.as_length(), ours: size });
             }
-            Foreign::Alien if at > size.as_end() || at > session.reached => return self.lost_session(),
-            _ => {}
-        }
+            (Foreign::Alien, _) if at > size.as_end() || at > self.job.session.reached => return self.overclaimed(at),
+            (Foreign::Welcome, Some(begun_at)) => self.doubted(at, begun_at),
+            _ => at,
+        };
+        let session = &mut self.job.session;
         if at < session.confirmed && ways.backward == Backward::Void {
             return self.lost_session();
         }

@@ -1,17 +1,20 @@
 //! UpXfer: one session with one server, as a machine. The rules that hold for every protocol are here.
 
 mod attempt;
+mod gone;
+mod look;
 mod start;
 mod turn;
 
 use attempt::Attempt;
+use gone::Gone;
 
 use super::ask::{Answer, Ask, Interim, Method};
 use super::failure::UpFailure;
 use super::found::{Call, Job, Proof};
 use super::protocol::{Carries, Protocol, Redirects, UploadProtocol};
 use super::session::UploadSession;
-use super::source::{Change, Source, Stamp};
+use super::source::{Change, Mark, Sight, Source};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::{Failure, RedirectFault};
 use crate::core::file_xfer::MAX_REDIRECTS;
@@ -55,7 +58,7 @@ pub enum Event {
     Answer(Box<Answer>),
     /// No whole answer came.
     Broke {
-        /// So many bytes of the body went out; to be counted, never to be believed.
+        /// So many bytes of the body were handed to the connection; no server is believed to hold more.
         sent: Length,
         /// What happened.
         failure: Failure,
@@ -63,7 +66,7 @@ pub enum Event {
     /// The digest asked for.
     Digested(Expected),
     /// What the file system says of the source.
-    Looked(Stamp),
+    Looked(Sight),
     /// The source cannot be read any more, says the system.
     SourceGone(String),
     /// The rest is over.
@@ -127,8 +130,10 @@ pub enum UpEnd {
     Failed(UpFailure),
     /// It was told to stop; the record stays.
     Stopped,
-    /// Cleaned up, as well as could be; the record can go.
+    /// Cleaned up, as far as the protocol has a way; the record can go.
     Abandoned,
+    /// The server was asked to clean up and did not say that it has: the record stays, so that it can be asked again.
+    NotAbandoned(UpFailure),
 }
 
 /// The wait before what is still held is cleaned up again, and how often.
@@ -148,6 +153,7 @@ pub struct UpXfer {
     last: Option<Ask>,
     hops: u32,
     attempt: Option<Attempt>,
+    gone: Gone,
     /// Confirmed and not lost again, in this session.
     high: Offset,
     /// How often the server was found to have lost what it had confirmed.
@@ -165,8 +171,12 @@ pub struct UpXfer {
     sent_empty: bool,
     /// Why the upload was begun anew.
     restarted: Option<Change>,
+    /// The source was touched while it was sent, and is the same by its digest.
+    touched: bool,
     /// What follows when the server has been cleaned up.
     cleanup: Cleanup,
+    /// Why it has not been.
+    left: Option<UpFailure>,
 }
 
 /// What the driver is at.
@@ -178,6 +188,8 @@ enum Doing {
     Call,
     /// A look at the source, and then this.
     Look(Then),
+    /// A digest of a source that was touched so, to see whether it is what it was, and then this.
+    Reread(Mark, Then),
     /// A rest, and then this.
     Rest(Then),
     /// Nothing any more.
@@ -192,6 +204,8 @@ enum Then {
     Send,
     Finish,
     CleanUp,
+    /// The end: the server has the whole.
+    Stored(Proof),
 }
 
 /// What follows when the server has been cleaned up.
@@ -227,6 +241,7 @@ impl UpXfer {
             last: None,
             hops: 0,
             attempt: None,
+            gone: Gone::default(),
             high: Offset::ZERO,
             losses: 0,
             moved: false,
@@ -238,7 +253,9 @@ impl UpXfer {
             anew: 0,
             sent_empty: false,
             restarted: None,
+            touched: false,
             cleanup: Cleanup::Last,
+            left: None,
         }
     }
 
@@ -252,6 +269,11 @@ impl UpXfer {
         self.restarted
     }
 
+    /// Why an older version of the source was not cleaned up at the server, told once.
+    pub fn take_left(&mut self) -> Option<UpFailure> {
+        self.left.take_if(|_| self.cleanup == Cleanup::BeforeAnew)
+    }
+
     /// What to do after what happened. An event that does not answer the last step is passed over.
     pub fn handle(&mut self, event: Event, now: Epoch) -> Step {
         self.job.now = now;
@@ -263,14 +285,24 @@ impl UpXfer {
                 self.protocol.informed(&mut self.job, &interim);
                 self.step(Next::Await)
             }
-            (Event::Answer(answer), Doing::Call) => self.answered(&answer),
-            (Event::Broke { failure, .. }, Doing::Call) => self.broke(failure),
+            (Event::Answer(answer), Doing::Call) => {
+                self.handed_over(answer.sent);
+                match self.early(&answer) {
+                    Some(failure) => self.broke(failure),
+                    None => self.answered(&answer),
+                }
+            }
+            (Event::Broke { sent, failure }, Doing::Call) => {
+                self.handed_over(sent);
+                self.broke(UpFailure::Transfer(failure))
+            }
             (Event::Digested(digest), Doing::Call) => {
                 let turn = self.protocol.digested(&mut self.job, self.call, &digest);
                 self.take(turn)
             }
             (Event::Digested(digest), Doing::Likeness) => self.compared(digest),
-            (Event::Looked(stamp), Doing::Look(then)) => self.looked(stamp, then),
+            (Event::Digested(digest), Doing::Reread(mark, then)) => self.reread(&digest, mark, then),
+            (Event::Looked(sight), Doing::Look(then)) => self.looked(&sight, then),
             (Event::Rested, Doing::Rest(then)) => self.then(then),
             _ => self.step(Next::Await),
         }
@@ -279,10 +311,13 @@ impl UpXfer {
     fn answered(&mut self, answer: &Answer) -> Step {
         match self.redirected(answer) {
             Some(Ok(ask)) => self.send_out(ask),
-            Some(Err(_)) if self.call == Call::Abandon => self.cleaned_up(),
+            Some(Err(fault)) if self.call == Call::Abandon => {
+                self.not_cleaned_up(UpFailure::Transfer(Failure::Redirect(fault)))
+            }
             Some(Err(fault)) => self.fail(UpFailure::Transfer(Failure::Redirect(fault))),
             None if self.call == Call::Abandon && self.is_still_held(answer) => self.rest(STILL_HELD, Then::CleanUp),
             None => {
+                self.note_left(answer);
                 let turn = self.protocol.answered(&mut self.job, self.call, answer);
                 self.take(turn)
             }
@@ -321,17 +356,6 @@ impl UpXfer {
         })
     }
 
-    fn looked(&mut self, stamp: Stamp, then: Then) -> Step {
-        let begun = self.job.source.stamp;
-        if stamp.size != begun.size {
-            return self.fail(UpFailure::SourceChanged(Change::Size));
-        }
-        if stamp != begun {
-            return self.fail(UpFailure::SourceChanged(Change::Time));
-        }
-        self.then(then)
-    }
-
     fn then(&mut self, then: Then) -> Step {
         match then {
             Then::Probe => self.probe(),
@@ -339,12 +363,8 @@ impl UpXfer {
             Then::Send => self.send(),
             Then::Finish => self.finish(),
             Then::CleanUp => self.clean_up(self.cleanup),
+            Then::Stored(confirmed) => self.end(UpEnd::Stored { confirmed }),
         }
-    }
-
-    fn look(&mut self, then: Then) -> Step {
-        self.doing = Doing::Look(then);
-        self.step(Next::Look)
     }
 
     fn rest(&mut self, delay: Delay, then: Then) -> Step {
@@ -358,6 +378,7 @@ impl UpXfer {
             return self.fail(UpFailure::NoGrowth { times: self.fruitless });
         }
         self.doing = Doing::Call;
+        self.goes_out(&ask);
         self.last = Some(ask.clone());
         self.step(Next::Ask(ask))
     }

@@ -4,7 +4,9 @@ use super::{Cleanup, Doing, Next, Step, UpEnd, UpXfer};
 use crate::core::digest::Expected;
 use crate::core::range::{ByteRange, Offset};
 use crate::core::time::Epoch;
-use crate::core::upload::found::Call;
+use crate::core::upload::ask::Answer;
+use crate::core::upload::failure::UpFailure;
+use crate::core::upload::found::{Call, Said};
 use crate::core::upload::source::{Change, Likeness};
 
 impl UpXfer {
@@ -67,10 +69,25 @@ impl UpXfer {
         self.take(turn)
     }
 
+    /// A request to clean up was refused. What is not there any more is as good as cleaned up.
+    pub(super) fn note_left(&mut self, answer: &Answer) {
+        let gone = answer.is_success() || matches!(answer.status, 404 | 410);
+        if self.call == Call::Abandon && !gone {
+            self.left = Some(self.status(&Said::of(answer)));
+        }
+    }
+
+    /// It could not be asked to the end.
+    pub(super) fn not_cleaned_up(&mut self, failure: UpFailure) -> Step {
+        self.left = Some(failure);
+        self.cleaned_up()
+    }
+
     /// The server has been cleaned up, as well as could be.
     pub(super) fn cleaned_up(&mut self) -> Step {
         if self.cleanup == Cleanup::Last {
-            return self.end(UpEnd::Abandoned);
+            let left = self.left.take();
+            return self.end(left.map_or(UpEnd::Abandoned, UpEnd::NotAbandoned));
         }
         let old = &self.job.session;
         let stale = old.reached.max(old.confirmed).max(old.stale);
@@ -89,12 +106,13 @@ impl UpXfer {
     }
 
     pub(super) fn prepare(&mut self) -> Step {
+        self.begin_creating();
         self.call = Call::Prepare;
         let turn = self.protocol.prepare(&mut self.job);
         self.take(turn)
     }
 
-    fn whole(&self) -> ByteRange {
+    pub(super) fn whole(&self) -> ByteRange {
         ByteRange::new(Offset::ZERO, self.job.size().as_end())
     }
 }

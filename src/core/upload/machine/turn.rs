@@ -1,14 +1,14 @@
 //! What the machine does about what a protocol finds.
 
 use super::attempt::Ended;
-use super::{Doing, MAX_ANEW, Next, Step, Then, UpEnd, UpXfer};
+use super::{Doing, MAX_ANEW, Next, Step, Then, UpXfer};
 use crate::core::failure::Failure;
 use crate::core::range::{ByteRange, Offset};
 use crate::core::time::Delay;
 use crate::core::upload::failure::UpFailure;
 use crate::core::upload::found::{Call, Found, Said, Turn};
 use crate::core::upload::protocol::EmptyFile;
-use crate::core::upload::verdict::{Row, row};
+use crate::core::upload::verdict::{Row, UpScope, row};
 
 /// How long somebody else's request may hold the upload before that is a failure.
 const MAX_WAIT: Delay = Delay::from_mins(10);
@@ -48,7 +48,8 @@ impl UpXfer {
             (Found::Garbled(failure), _) => self.fail(failure),
             (Found::Ready(None) | Found::Uncertain, _) => self.probe(),
             (Found::Ready(Some(at)) | Found::Confirmed(at), _) => self.confirmed(at),
-            (Found::Complete(confirmed), _) => self.end(UpEnd::Stored { confirmed }),
+            // The one way to that end, for every protocol: over a look at the source.
+            (Found::Complete(confirmed), _) => self.look(Then::Stored(confirmed)),
             (Found::Lost, _) => self.lost_session(),
             (Found::Anew, _) => self.all_again(),
             (Found::Busy, _) => self.wait(),
@@ -68,24 +69,26 @@ impl UpXfer {
 
     /// No whole answer came. After a body nothing is certain, so the server is asked; a question that is not answered
     /// ends the session, and costs nothing of what the server holds.
-    pub(super) fn broke(&mut self, failure: Failure) -> Step {
+    pub(super) fn broke(&mut self, failure: UpFailure) -> Step {
         match self.call {
-            Call::Abandon => self.cleaned_up(),
-            _ if matches!(failure, Failure::Local(_)) => self.fail(UpFailure::Transfer(failure)),
+            Call::Abandon => self.not_cleaned_up(failure),
+            _ if matches!(failure, UpFailure::Transfer(Failure::Local(_))) => self.fail(failure),
             Call::Send(_) => {
-                self.ended(Ended::Broke(UpFailure::Transfer(failure)));
+                self.ended(Ended::Broke(failure));
                 self.probe()
             }
             Call::Challenge(_) => self.broken_attempt(),
             // A closing request is no body: it is asked again, and begins by looking whether it was heard.
             Call::Finish if self.finishes < MAX_FINISHES => self.finish(),
-            Call::Prepare | Call::Probe | Call::Finish => self.fail(UpFailure::Transfer(failure)),
+            Call::Prepare | Call::Probe | Call::Finish => self.fail(failure),
         }
     }
 
     fn refused(&mut self, said: Said) -> Step {
         let status = self.status(&said);
         match (row(self.protocol.protocol(), self.call, said.code, said.retry_after), self.call) {
+            // Nobody can be asked: what is left is a yes that was none.
+            (Row::End(UpScope::RefuseServer), Call::Probe) if self.was_early() => self.broken_attempt(),
             (Row::End(_), _) => self.fail(status),
             (Row::NewSession, _) => self.lost_session(),
             (Row::Wait, _) => self.wait(),
@@ -98,7 +101,7 @@ impl UpXfer {
         }
     }
 
-    fn status(&self, said: &Said) -> UpFailure {
+    pub(super) fn status(&self, said: &Said) -> UpFailure {
         UpFailure::Status {
             protocol: self.protocol.protocol(),
             call: self.call,
@@ -136,9 +139,18 @@ impl UpXfer {
 
     /// The server does not know the session any more.
     pub(super) fn lost_session(&mut self) -> Step {
-        if !self.job.session.lost.another(self.job.now) {
-            return self.fail(UpFailure::KeepsForgetting { times: self.job.session.lost.times });
+        match self.lose() {
+            true => self.begin_again(),
+            false => self.fail(UpFailure::KeepsForgetting { times: self.job.session.lost.times }),
         }
+    }
+
+    /// One session more is given up. `false` where there have been too many.
+    pub(super) fn lose(&mut self) -> bool {
+        self.job.session.lost.another(self.job.now)
+    }
+
+    pub(super) fn begin_again(&mut self) -> Step {
         self.begin_anew();
         self.prepare()
     }
@@ -172,8 +184,7 @@ impl UpXfer {
     pub(super) fn send(&mut self) -> Step {
         let range = self.next_range();
         self.sent_empty |= range.is_empty();
-        let session = &mut self.job.session;
-        session.reached = session.reached.max(range.end);
+        self.begin_sending(range);
         self.begin_attempt(range);
         self.call = Call::Send(range);
         let turn = self.protocol.send(&mut self.job, range);

@@ -1,6 +1,6 @@
 //! The end of a `put`: what is stored is looked at, read back where that is cheap, moved into place, and looked at again.
 
-use super::{At, Put, before, delete, is_trouble};
+use super::{At, Put, before, delete, is_trouble, look};
 use crate::core::digest::Algorithm;
 use crate::core::range::{ByteRange, Offset};
 use crate::core::upload::ask::{Answer, Ask, Keep, Method};
@@ -27,6 +27,7 @@ impl Put {
     /// What stands where the bytes were sent.
     fn stored(&mut self, job: &mut Job, answer: &Answer) -> Turn {
         let told = size_told(answer);
+        self.sized = answer.is_success() && told == Some(job.size());
         match answer.status {
             // Moved already, and the answer was lost? What is under the final name tells.
             404 | 410 if job.session.target.temporary.is_some() => self.ask(At::Final, head(job.server())),
@@ -34,14 +35,14 @@ impl Put {
             404 | 410 => Turn::failed(wrong_size(job, None)),
             200..=299 => self.check(job),
             // A server that is not to be asked: what it said of the body has to do.
-            _ => self.publish(job, None),
+            _ => self.publish(job),
         }
     }
 
     fn check(&mut self, job: &mut Job) -> Turn {
         let wanted = job.size() <= job.read_back || job.session.target.cut_within;
         if job.size().0 == 0 || !wanted || self.read.is_some() {
-            return self.publish(job, Some(Proof::Size));
+            return self.publish(job);
         }
         match &job.source.digest {
             Some(digest) => self.read_back(job, digest.algorithm),
@@ -67,21 +68,21 @@ impl Put {
                     return Turn::failed(UpFailure::WrongDigest { algorithm, ours, found });
                 }
                 self.read = Some(ours.algorithm);
-                self.publish(job, Some(Proof::Size))
+                self.publish(job)
             }
             // Pieces were joined over a cut, and nothing can show that they fit: all again, in one piece.
             _ if job.session.target.cut_within => {
                 job.session.target.ranges = RangesHere::Broken;
                 Turn::Found(Found::Anew)
             }
-            _ => self.publish(job, Some(Proof::Size)),
+            _ => self.publish(job),
         }
     }
 
     /// Under its own name already, or to be moved there.
-    fn publish(&mut self, job: &Job, proof: Option<Proof>) -> Turn {
+    fn publish(&mut self, job: &Job) -> Turn {
         match &job.session.target.temporary {
-            None => Turn::Found(Found::Complete(self.proof(proof.unwrap_or(Proof::Status)))),
+            None => Turn::Found(Found::Complete(self.proof(if self.sized { Proof::Size } else { Proof::Status }))),
             Some(temporary) => {
                 let to = job.server().without_credentials().secret_url().to_string();
                 let ask = Ask::new(Method::Move, temporary).with("destination", to).with("overwrite", "T");
@@ -96,7 +97,7 @@ impl Put {
 
     fn moved(&mut self, job: &Job, answer: &Answer) -> Turn {
         match answer.status {
-            200 | 201 | 204 => self.ask(At::Moved, head(job.server())),
+            200 | 201 | 204 => self.ask(At::Moved, look(job, job.server())),
             // It cannot: the temporary file goes, and the bytes go straight to the name.
             _ => {
                 let temporary = Self::place(job);

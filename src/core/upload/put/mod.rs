@@ -20,6 +20,8 @@ pub struct Put {
     folder_made: bool,
     /// The refusal that the folder was to cure, and the body that waits for it.
     refused: Option<(Said, ByteRange)>,
+    /// The server told the size of what it stored, and it is the right one.
+    sized: bool,
     /// The bytes stored were read back, and are those of the source.
     pub(super) read: Option<Algorithm>,
 }
@@ -77,7 +79,9 @@ impl Put {
         }
         let nothing = Turn::Found(Found::Confirmed(Offset::ZERO));
         let target = &job.session.target;
-        let whole = answer.is_success() && size_told(answer) == Some(job.size());
+        // Servers set a file's size before its bytes come: that says nothing where not all of them were sent.
+        let sent = job.session.reached == job.size().as_end();
+        let whole = sent && answer.is_success() && size_told(answer) == Some(job.size());
         match (self.at, &target.temporary) {
             (At::Stored, Some(_)) if whole => Turn::Found(Found::Confirmed(job.size().as_end())),
             (At::Stored, Some(_)) if job.session.phase == Phase::Finishing && answer.status == 404 => {
@@ -134,7 +138,7 @@ impl UploadProtocol for Put {
             cap: None,
             segments: false,
             empty: EmptyFile::Sent,
-            foreign: Foreign::Welcome,
+            foreign: Foreign::Unproven,
             backward: Backward::Follow,
         }
     }
@@ -159,7 +163,8 @@ impl UploadProtocol for Put {
 
     fn finish(&mut self, job: &mut Job) -> Turn {
         job.session.phase = Phase::Finishing;
-        self.ask(At::Stored, head(&Self::place(job)))
+        let place = Self::place(job);
+        self.ask(At::Stored, look(job, &place))
     }
 
     fn abandon(&mut self, job: &mut Job) -> Turn {
@@ -186,6 +191,13 @@ impl UploadProtocol for Put {
         job.session.source.digest = Some(digest.clone());
         self.read_back(job, digest.algorithm)
     }
+}
+
+/// A question about what was stored. A HEAD of an empty file is answered without its length by some servers, which a GET of it
+/// tells.
+fn look(job: &Job, url: &MirrorUrl) -> Ask {
+    let ask = head(url);
+    if job.size() == Length::ZERO { Ask { method: Method::Get, ..ask } } else { ask }
 }
 
 /// A request to remove a name, which must not take long.

@@ -31,10 +31,11 @@ impl S3 {
             return self.refused(job, call, answer);
         }
         job.session.target.before = Some(standing(answer));
-        self.issue(job, Op::Create)
+        self.create(job)
     }
 
     pub(super) fn created(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
+        self.heard_of_creation(job);
         if !answer.is_success() || fault_of(answer).is_some() {
             return self.refused(job, call, answer);
         }

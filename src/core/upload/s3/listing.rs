@@ -96,9 +96,15 @@ impl S3 {
         if gone && job.session.phase == Phase::Finishing {
             return self.issue(job, Op::Doubt);
         }
-        let unasked = self.listing.trust == Trust::Record && self.listing.found.is_empty();
-        if unasked && (word == "AccessDenied" || matches!(answer.status, 405 | 501)) {
+        // A refusal that says nothing else is of the list: of the keys or the URL, the next part will hear it too.
+        let bare = word.is_empty() && answer.status == 403;
+        let not_for_us = bare || word == "AccessDenied" || matches!(answer.status, 405 | 501);
+        if not_for_us && self.listing.found.is_empty() {
             self.finding = Finding::ByRecord;
+            // Where the store has refused what the record has, nothing of it is taken for granted.
+            if self.listing.trust == Trust::Bytes {
+                job.session.parts.clear();
+            }
             return Self::by_record(job);
         }
         self.refused(job, call, answer)

@@ -17,6 +17,7 @@ mod refusal;
 mod request;
 mod sign;
 mod signed;
+mod sweep;
 mod xml;
 
 pub use credentials::{Account, BadCredentials, Credentials, Given, MAX_PROFILES, Secret, VARIABLES, files};
@@ -32,6 +33,7 @@ pub(in crate::core::upload) use sign::moment as moment_of;
 use listing::Listing;
 use request::{Authority, Op};
 use signed::Signed;
+use sweep::Sweep;
 
 use super::ask::Answer;
 use super::failure::{FoundAtServer, UpFailure};
@@ -66,6 +68,10 @@ pub struct S3 {
     finding: Finding,
     /// An upload of ours at the store that is not gone on with.
     leftover: Option<String>,
+    /// The upload that is asked for is the first whose answer may be lost.
+    first_asked: bool,
+    /// What is looked for at the end.
+    sweep: Option<Sweep>,
     /// The tag that the store gave the whole.
     whole_tag: Option<String>,
 }
@@ -129,6 +135,8 @@ impl S3 {
             refused_list: false,
             finding: Finding::ByList,
             leftover: None,
+            first_asked: false,
+            sweep: None,
             whole_tag: None,
         }
     }
@@ -177,14 +185,14 @@ impl S3 {
         Turn::Found(Found::Ready(Some(Offset::ZERO)))
     }
 
-    fn prepare_signed(&mut self, job: &Job) -> Turn {
+    fn prepare_signed(&mut self, job: &mut Job) -> Turn {
         match (&job.session.handle, self.is_single(job)) {
             (_, true) if job.session.reached > Offset::ZERO => Turn::Found(Found::Ready(None)),
             (_, true) => Turn::Found(Found::Ready(Some(Offset::ZERO))),
             (Some(_), false) => Turn::Found(Found::Ready(None)),
             (None, false) if self.leftover.is_some() => self.issue(job, Op::Clear),
             (None, false) if job.session.target.before.is_none() => self.issue(job, Op::Before),
-            (None, false) => self.issue(job, Op::Create),
+            (None, false) => self.create(job),
         }
     }
 
@@ -233,7 +241,7 @@ impl UploadProtocol for S3 {
             cap: (!single).then_some(part),
             segments: !single,
             empty: EmptyFile::Sent,
-            foreign: Foreign::Welcome,
+            foreign: Foreign::Proven,
             backward: Backward::Follow,
         }
     }
@@ -283,6 +291,9 @@ impl UploadProtocol for S3 {
     }
 
     fn finish(&mut self, job: &mut Job) -> Turn {
+        if let Some(turn) = self.cut_short() {
+            return turn;
+        }
         if self.is_single(job) {
             return self.issue(job, Op::Head);
         }
@@ -292,12 +303,17 @@ impl UploadProtocol for S3 {
 
     fn abandon(&mut self, job: &mut Job) -> Turn {
         let begun = job.session.handle.is_some() && !self.is_single(job);
-        if begun && self.authority.may_abort(job) { self.issue(job, Op::Abort) } else { Turn::Found(Found::Lost) }
+        match begun && self.authority.may_abort(job) {
+            true => self.issue(job, Op::Abort),
+            false => self.and_swept(job, Call::Abandon, Turn::Found(Found::Lost)),
+        }
     }
 
     fn answered(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
-        match self.op {
-            Op::Abort => Turn::Found(Found::Lost),
+        let turn = match self.op {
+            Op::Uploads | Op::Peek => self.swept(job, answer),
+            Op::Clear if self.sweep.is_some() => self.swept(job, answer),
+            Op::Abort => self.learned(job, answer, None).unwrap_or(Turn::Found(Found::Lost)),
             Op::Clear => {
                 self.leftover = None;
                 self.prepare(job)
@@ -311,7 +327,8 @@ impl UploadProtocol for S3 {
             Op::Complete => self.closed(job, call, answer),
             Op::Head => self.headed(job, call, answer),
             Op::Doubt => self.in_doubt(job, call, answer),
-        }
+        };
+        self.and_swept(job, call, turn)
     }
 
     fn digested(&mut self, job: &mut Job, _: Call, digest: &Expected) -> Turn {

@@ -40,6 +40,10 @@ pub(super) enum Op {
     Abort,
     /// The same for one that is not gone on with.
     Clear,
+    /// ListMultipartUploads of this key.
+    Uploads,
+    /// ListParts of one that may be ours: has it any?
+    Peek,
 }
 
 /// By what right requests are made.
@@ -72,7 +76,7 @@ impl Op {
             Self::Before | Self::Standing | Self::Head | Self::Doubt => Method::Head,
             Self::Create | Self::Complete => Method::Post,
             Self::Part(_) | Self::Whole => Method::Put,
-            Self::List(_) => Method::Get,
+            Self::List(_) | Self::Uploads | Self::Peek => Method::Get,
             Self::Abort | Self::Clear => Method::Delete,
         }
     }
@@ -101,7 +105,7 @@ impl S3 {
         match op {
             // A store joins the parts before it answers.
             Op::Complete => ask.patience = BODY_PATIENCE,
-            Op::Abort | Op::Clear => ask.patience = ABANDON_PATIENCE,
+            Op::Abort | Op::Clear | Op::Uploads | Op::Peek => ask.patience = ABANDON_PATIENCE,
             _ => {}
         }
         match &self.authority {
@@ -121,6 +125,8 @@ impl S3 {
         };
         let query = match op {
             Op::Before | Op::Whole | Op::Standing | Op::Head | Op::Doubt => return Some(object.clone()),
+            Op::Uploads => return Self::uploads_url(job, object),
+            Op::Peek => format!("max-parts=1&uploadId={}", encoded(self.leftover.as_deref()?)),
             Op::Create => "uploads=".to_owned(),
             Op::Part(number) => format!("partNumber={number}&uploadId={}", upload()?),
             Op::List(marker) => format!("max-parts=1000&part-number-marker={marker}&uploadId={}", upload()?),
@@ -176,7 +182,7 @@ impl Manifest {
             // What is signed cannot ask for another page.
             Op::List(0) => self.list.as_ref(),
             Op::Head | Op::Doubt | Op::Standing => self.head.as_ref(),
-            Op::List(_) | Op::Before | Op::Create | Op::Whole | Op::Clear => None,
+            Op::List(_) | Op::Before | Op::Create | Op::Whole | Op::Clear | Op::Uploads | Op::Peek => None,
         }
     }
 }

@@ -49,6 +49,15 @@ pub(super) struct Page {
     pub(super) next: Option<u32>,
 }
 
+/// An upload that is open, in a list of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OpenUpload {
+    pub(super) key: String,
+    pub(super) id: String,
+    /// When it was begun, as the store writes it.
+    pub(super) initiated: String,
+}
+
 impl Element {
     /// Reads a document; `None` where it is none within the limits.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
@@ -129,6 +138,17 @@ impl Element {
         let named = self.value("NextPartNumberMarker").and_then(|text| text.parse().ok());
         let next = named.or_else(|| parts.iter().map(|part| part.number).max());
         if more { Some(Page { parts, next: Some(next?) }) } else { Some(Page { parts, next: None }) }
+    }
+
+    /// The uploads that it lists.
+    pub(super) fn uploads(&self) -> Vec<OpenUpload> {
+        let text = |one: &Self, name: &str| one.value(name).unwrap_or_default().to_owned();
+        let of = |one: &Self| OpenUpload {
+            key: text(one, "Key"),
+            id: text(one, "UploadId"),
+            initiated: text(one, "Initiated"),
+        };
+        self.children.iter().filter(|child| child.is("Upload")).map(of).filter(|open| !open.id.is_empty()).collect()
     }
 
     fn part(&self) -> Option<Part> {

@@ -26,7 +26,7 @@ fn begun() -> Sim<TusServer> {
             sim.disk = Some(xfer.session().clone());
         }
         let event = match &step.next {
-            Next::Look => Event::Looked(sim.stamp),
+            Next::Look => Event::Looked(sim.sight()),
             Next::Ask(ask) => {
                 asked += 1;
                 let (cut, mib) = (asked == 3, usize::try_from(MIB).expect("fits"));
@@ -183,13 +183,23 @@ fn offsets_that_cannot_be_ours() {
 }
 
 #[test]
-fn cleaning_up_takes_any_end_for_good() {
+fn cleaning_up_ends_with_any_answer_and_tells_one_that_says_no() {
     let sim = begun();
-    for event in [Event::Answer(Box::new(answer(500, &[], b""))), super::sim::broke(0)] {
+    let said = |code| Event::Answer(Box::new(answer(code, &[], b"")));
+    for (event, gone) in [
+        (said(204), true),
+        (said(404), true),
+        (said(410), true),
+        (said(500), false),
+        (said(405), false),
+        (super::sim::broke(0), false),
+    ] {
         let mut xfer = sim.xfer();
         let Next::Ask(ask) = xfer.abandon(sim.now).next else { panic!("a DELETE") };
         assert_eq!((ask.method, ask.patience), (Method::Delete, ABANDON_PATIENCE));
-        assert_eq!(xfer.handle(event, sim.now).next, Next::End(UpEnd::Abandoned));
+        let end = xfer.handle(event.clone(), sim.now).next;
+        assert_eq!(matches!(end, Next::End(UpEnd::Abandoned)), gone, "{event:?}: {end:?}");
+        assert_eq!(matches!(end, Next::End(UpEnd::NotAbandoned(_))), !gone, "{event:?}: {end:?}");
     }
 }
 
@@ -206,7 +216,7 @@ fn what_is_still_held_is_cleaned_up_again_and_not_for_ever() {
         next = xfer.handle(Event::Rested, sim.now).next;
     }
     let end = xfer.handle(Event::Answer(Box::new(answer(423, &[], b""))), sim.now).next;
-    assert_eq!(end, Next::End(UpEnd::Abandoned));
+    assert!(matches!(end, Next::End(UpEnd::NotAbandoned(UpFailure::Status { code: 423, .. }))), "{end:?}");
 }
 
 /// A redirector before the real server.

@@ -1,5 +1,6 @@
 //! Tests of uploads: tables of single answers, and whole uploads to servers in memory over lines that break.
 
+mod believed;
 mod boinc;
 mod boinc_server;
 mod cuts;
@@ -10,6 +11,7 @@ mod machine;
 mod put;
 mod s3;
 mod s3_server;
+mod s3_sweep;
 mod s3_urls;
 mod sim;
 mod table;

@@ -11,7 +11,7 @@ pub(super) const PROVEN: Came = Came::End(UpEnd::Stored { confirmed: Proof::Dige
 const BY_SIZE: Came = Came::End(UpEnd::Stored { confirmed: Proof::Size });
 
 /// Three parts of five MiB and a little.
-const SIZE: u64 = 15 * MIB + 7;
+pub(super) const SIZE: u64 = 15 * MIB + 7;
 
 fn s3_at(url: &str, size: u64, server: S3Server) -> Sim<S3Server> {
     let make = || -> Box<dyn UploadProtocol> {
@@ -26,7 +26,7 @@ pub(super) fn s3(size: u64, server: S3Server) -> Sim<S3Server> {
 }
 
 #[track_caller]
-fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
+pub(super) fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
     match sim.session() {
         Came::End(UpEnd::Failed(failure)) => failure,
         other => panic!("{other:?}"),
@@ -34,13 +34,13 @@ fn failed(sim: &mut Sim<S3Server>) -> UpFailure {
 }
 
 #[track_caller]
-fn is_whole(sim: &Sim<S3Server>) {
+pub(super) fn is_whole(sim: &Sim<S3Server>) {
     assert!(sim.server.object.as_ref().map(|o| &o.bytes) == Some(&sim.source), "another object stands there");
     assert_eq!(sim.server.uploads.len(), 0, "no upload is left open");
 }
 
 /// An upload that was cut after so many parts, and whose client could then not ask what had come of it.
-fn begun(parts: usize) -> Sim<S3Server> {
+pub(super) fn begun(parts: usize) -> Sim<S3Server> {
     let mut sim = s3(SIZE, S3Server::new());
     sim.cuts = [5 * MIB * parts as u64].into();
     sim.server.instead = [(Is::List, Instead::Error(503, "SlowDown"))].into();
@@ -52,7 +52,7 @@ fn begun(parts: usize) -> Sim<S3Server> {
     sim
 }
 
-fn numbers(sim: &Sim<S3Server>) -> Vec<u64> {
+pub(super) fn numbers(sim: &Sim<S3Server>) -> Vec<u64> {
     sim.bodies.iter().map(|range| range.start.0 / (5 * MIB) + 1).collect()
 }
 

@@ -30,6 +30,7 @@ pub(super) enum Is {
     List,
     Complete,
     Abort,
+    Uploads,
 }
 
 /// What comes in place of an answer.
@@ -83,6 +84,8 @@ pub(super) struct S3Server {
     pub(super) spoil: u32,
     pub(super) uploads: BTreeMap<String, BTreeMap<u32, Stored>>,
     pub(super) begun: u32,
+    /// When which was begun.
+    pub(super) times: BTreeMap<String, Epoch>,
     pub(super) object: Option<Stored>,
     pub(super) seen: Vec<Is>,
     /// What was in the field x-amz-date, and what was said of bodies.
@@ -116,6 +119,7 @@ impl S3Server {
             spoil: 0,
             uploads: BTreeMap::new(),
             begun: 0,
+            times: BTreeMap::new(),
             object: None,
             seen: Vec::new(),
             dates: Vec::new(),
@@ -236,6 +240,22 @@ impl S3Server {
         answer(200, &[], format!("<ListPartsResult>{head}{text}</ListPartsResult>").as_bytes())
     }
 
+    fn open_uploads(&self, request: &Request) -> Answer {
+        let key = query(request, "prefix").expect("of one key");
+        let one = |id: &String| {
+            let at = self.times.get(id).copied().unwrap_or_default().as_secs_f64() as i64;
+            let at = jiff::Timestamp::from_second(at).expect("a time");
+            format!("<Upload><Key>{key}</Key><UploadId>{id}</UploadId><Initiated>{at}</Initiated></Upload>")
+        };
+        let text: String = self.uploads.keys().map(one).collect();
+        let date = http_date(request.now + self.ahead).expect("a date");
+        answer(
+            200,
+            &[("date", &date)],
+            format!("<ListMultipartUploadsResult>{text}</ListMultipartUploadsResult>").as_bytes(),
+        )
+    }
+
     fn complete(&mut self, request: &Request) -> Answer {
         let id = query(request, "uploadId").unwrap_or_default();
         let Some(upload) = self.uploads.get(&id) else { return error(404, "NoSuchUpload") };
@@ -302,6 +322,7 @@ impl S3Server {
                 self.begun += 1;
                 let id = format!("id/{}+=", self.begun);
                 self.uploads.insert(id.clone(), BTreeMap::new());
+                self.times.insert(id.clone(), request.now + self.ahead);
                 let text =
                     format!("<InitiateMultipartUploadResult><UploadId>{id}</UploadId></InitiateMultipartUploadResult>");
                 answer(200, &[], text.as_bytes())
@@ -310,6 +331,7 @@ impl S3Server {
             Is::Put => self.put(request),
             Is::List => self.list(request),
             Is::Complete => self.complete(request),
+            Is::Uploads => self.open_uploads(request),
             Is::Abort => {
                 let id = query(request, "uploadId").unwrap_or_default();
                 self.uploads.remove(&id).map_or_else(|| error(404, "NoSuchUpload"), |_| answer(204, &[], b""))
@@ -363,6 +385,7 @@ impl Server for S3Server {
             Method::Post => Is::Create,
             Method::Put if upload => Is::Part,
             Method::Put => Is::Put,
+            Method::Get if !upload => Is::Uploads,
             Method::Get => Is::List,
             Method::Delete => Is::Abort,
             other => panic!("{other:?} is no request of S3"),

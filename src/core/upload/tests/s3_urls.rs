@@ -109,7 +109,7 @@ fn nothing_is_added_to_what_was_signed() {
         let mut step = xfer.start(sim.now);
         loop {
             step = match step.next {
-                Next::Look => xfer.handle(Event::Looked(sim.stamp), sim.now),
+                Next::Look => xfer.handle(Event::Looked(sim.sight()), sim.now),
                 Next::Digest { algorithm, .. } => {
                     xfer.handle(Event::Digested(super::sim::digest_of(algorithm, b"")), sim.now)
                 }

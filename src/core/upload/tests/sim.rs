@@ -53,6 +53,8 @@ pub(super) struct Sim<S> {
     pub(super) make: Box<dyn Fn() -> Box<dyn UploadProtocol>>,
     pub(super) source: Vec<u8>,
     pub(super) stamp: Stamp,
+    pub(super) mark: Option<Mark>,
+    pub(super) name: Named,
     pub(super) digest: Option<Expected>,
     pub(super) url: MirrorUrl,
     pub(super) read_back: Length,
@@ -63,6 +65,8 @@ pub(super) struct Sim<S> {
     pub(super) sent: u64,
     /// The line is cut when so many have, in all.
     pub(super) cuts: VecDeque<u64>,
+    /// What a server says to a body that was cut arrives: it did not wait for the rest.
+    pub(super) early: bool,
     /// Of a hundred answers so many are lost.
     pub(super) lost_answers: u32,
     /// Of a thousand steps so many are the last of their process.
@@ -138,6 +142,8 @@ impl<S: Server> Sim<S> {
             make: Box::new(make),
             source,
             stamp,
+            mark: None,
+            name: Named::Open,
             digest: None,
             url: url(to),
             read_back: Length(0),
@@ -145,6 +151,7 @@ impl<S: Server> Sim<S> {
             now: Epoch::from_secs(1_000_000),
             sent: 0,
             cuts: VecDeque::new(),
+            early: false,
             lost_answers: 0,
             kills: 0,
             rng: StdRng::seed_from_u64(7),
@@ -158,7 +165,7 @@ impl<S: Server> Sim<S> {
     }
 
     pub(super) fn xfer(&self) -> UpXfer {
-        let source = Source { stamp: self.stamp, mark: None, digest: self.digest.clone() };
+        let source = Source { stamp: self.stamp, mark: self.mark, digest: self.digest.clone() };
         let plan = Plan {
             protocol: (self.make)(),
             server: self.url.clone(),
@@ -170,6 +177,11 @@ impl<S: Server> Sim<S> {
             read_back: self.read_back,
         };
         UpXfer::new(plan, self.now)
+    }
+
+    /// What a look at the source shows.
+    pub(super) fn sight(&self) -> Sight {
+        Sight { stamp: self.stamp, mark: self.mark, name: self.name }
     }
 
     /// One session, to its end.
@@ -191,7 +203,7 @@ impl<S: Server> Sim<S> {
                 }
                 Next::Ask(ask) => self.exchange(&ask),
                 Next::Digest { range, algorithm } => vec![Event::Digested(digest_of(algorithm, self.slice(range)))],
-                Next::Look => vec![Event::Looked(self.stamp)],
+                Next::Look => vec![Event::Looked(self.sight())],
                 Next::Rest(delay) => {
                     self.now = self.now + delay;
                     self.rested = self.rested.saturating_add(delay);
@@ -275,12 +287,15 @@ impl<S: Server> Sim<S> {
         }
         let mut events: Vec<Event> = self.server.informs(ask).into_iter().map(Event::Informed).collect();
         let answer = self.server.serve(&Request { ask: ask.clone(), body, cut, now: self.now });
-        let lost = cut || self.rng.random_range(0..100) < self.lost_answers;
+        let lost = (cut && !self.early) || self.rng.random_range(0..100) < self.lost_answers;
         let answer = answer.filter(|_| !lost);
         self.log.push((ask.method, answer.as_ref().map_or(0, |a| a.status)));
         events.push(match answer {
-            Some(answer) => Event::Answer(Box::new(kept(answer, ask))),
-            None => broke(got),
+            Some(answer) => {
+                let sent = ask.body.length().saturating_sub(range.length().saturating_sub(Length(got)));
+                Event::Answer(Box::new(Answer { sent, ..kept(answer, ask) }))
+            }
+            None => broke(ask.body.length().0 - (range.length().0 - got)),
         });
         events
     }

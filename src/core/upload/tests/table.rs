@@ -124,7 +124,8 @@ fn class_and_host_are_those_of_downloads() {
     let of = |code| judge(&UpFailure::Status { protocol: T, call: SEND, code, retry_after: None, said: String::new() });
     assert_eq!((of(503).class, of(503).host), (Class::Throttled, HostSign::Failing));
     assert_eq!((of(403).class, of(403).host), (Class::Denied, HostSign::Answering));
-    assert_eq!(of(409).scope, UpScope::RefuseServer, "what probing did not cure");
+    assert_eq!(of(409).scope, UpScope::Doubtful, "what probing did not cure may be two requests that crossed");
+    assert_eq!(of(400).scope, UpScope::RefuseServer, "what probing did not cure");
 }
 
 #[test]

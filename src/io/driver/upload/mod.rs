@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 use crate::core::digest::Algorithm;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::{End, Timeouts};
-use crate::core::pers_xfer::record::{Evidence, Finished};
+use crate::core::pers_xfer::record::{Evidence, Finished, Placed};
 use crate::core::range::Length;
 use crate::core::time::Epoch;
-use crate::core::upload::{ABANDON_PATIENCE, Persist, Proof, UpEnd, UploadProtocol, UploadSession};
+use crate::core::upload::{ABANDON_PATIENCE, Persist, Proof, Protocol, UpEnd, UploadProtocol, UploadSession};
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::clock::Clock;
 use crate::io::transport::{Credentials, Throttle, Uplink};
@@ -115,9 +115,15 @@ pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: Ca
 pub async fn abandon(orders: Orders, hands: Hands) -> Cleaned {
     let stop = CancellationToken::new();
     let server = orders.server.clone();
+    let protocol = orders.protocol.protocol();
     let mut session = Session::to_clean_up(orders, hands, stop);
     let done = tokio::time::timeout(ABANDON_PATIENCE.as_std(), session.clean_up()).await;
-    Cleaned { server, how: if done.is_ok() { Cleanup::Tried } else { Cleanup::OutOfTime } }
+    let how = match done {
+        Ok(UpEnd::NotAbandoned(failure)) => Cleanup::Refused(failure.to_string()),
+        Ok(_) => Cleanup::Done,
+        Err(_) => Cleanup::OutOfTime,
+    };
+    Cleaned { server, protocol, how }
 }
 
 /// What came of cleaning up.
@@ -125,15 +131,19 @@ pub async fn abandon(orders: Orders, hands: Hands) -> Cleaned {
 pub struct Cleaned {
     /// The server.
     pub server: MirrorUrl,
+    /// By which protocol.
+    pub protocol: Protocol,
     /// How.
     pub how: Cleanup,
 }
 
-/// How cleaning up went: what a server does with it is its own affair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How cleaning up went.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cleanup {
-    /// It was asked for.
-    Tried,
+    /// The server says so, or the protocol has no way to ask.
+    Done,
+    /// It said no, or nothing: why.
+    Refused(String),
     /// The server did not answer in time.
     OutOfTime,
 }
@@ -152,7 +162,7 @@ fn end_of(end: UpEnd, path: &str) -> End {
     match end {
         UpEnd::Stored { confirmed } => End::Complete { evidence: evidence_of(confirmed) },
         UpEnd::Failed(failure) => End::Failed(failure.into_failure(path)),
-        UpEnd::Stopped | UpEnd::Abandoned => End::Cancelled,
+        UpEnd::Stopped | UpEnd::Abandoned | UpEnd::NotAbandoned(_) => End::Cancelled,
     }
 }
 
@@ -162,7 +172,8 @@ fn finished_of(end: &UpEnd, session: &UploadSession, inode: u64, at: Epoch) -> O
     let stamp = session.source.stamp;
     let server_digest = if let Proof::Digest(algorithm) = confirmed { Some(*algorithm) } else { None };
     let evidence = evidence_of(*confirmed);
-    Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest })
+    let placed = Some(Placed { server: session.server.clone(), found: session.found.as_length() });
+    Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest, placed })
 }
 
 /// Trouble with the file before anything was sent.

@@ -57,7 +57,8 @@ impl Session {
         stop: CancellationToken,
     ) -> Result<Self, End> {
         let mut source = OpenSource::open(&orders.path, orders.known.as_ref()).map_err(local)?;
-        if let Some(algorithm) = orders.identity.filter(|_| orders.saved.is_none()) {
+        let is_unknown = orders.saved.as_ref().is_none_or(|saved| saved.source.digest.is_none());
+        if let Some(algorithm) = orders.identity.filter(|_| is_unknown) {
             if source.size() > LONG_READ {
                 tell(Tell::Verifying);
             }
@@ -126,6 +127,8 @@ impl Session {
     async fn steps(&mut self, mut step: Step) -> UpEnd {
         loop {
             self.remark_change();
+            self.remark_left();
+            self.remark_touched();
             let stop = self.stop.clone();
             let event = tokio::select! {
                 biased;
@@ -266,7 +269,7 @@ impl Session {
 
     fn look(&self) -> Event {
         match self.source.as_ref().map(OpenSource::look) {
-            Some(Ok(stamp)) => Event::Looked(stamp),
+            Some(Ok(sight)) => Event::Looked(sight),
             Some(Err(detail)) => Event::SourceGone(detail),
             None => Event::SourceGone("it is not open".to_owned()),
         }
@@ -282,6 +285,26 @@ impl Session {
                 self.server
             );
             (self.tell)(Tell::Remark(text));
+        }
+    }
+
+    /// What an older version left at the server is still there.
+    fn remark_left(&mut self) {
+        if let Some(failure) = self.machine.take_left() {
+            let text = format!(
+                "{} did not drop what was sent of the old file ({failure}): it may still lie there",
+                self.server
+            );
+            (self.tell)(Tell::Remark(text));
+        }
+    }
+
+    /// A file whose content is read again while it is sent takes its time: why is said.
+    fn remark_touched(&mut self) {
+        if self.machine.take_touched() {
+            let text = "the file was touched while it was sent (a link or another mode does that); its content is the \
+                        same, by its digest, and the upload goes on";
+            (self.tell)(Tell::Remark(text.to_owned()));
         }
     }
 

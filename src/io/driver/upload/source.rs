@@ -9,7 +9,7 @@ use crate::core::digest::{Algorithm, Expected};
 use crate::core::failure::LocalFault;
 use crate::core::printable::plain_error;
 use crate::core::range::{ByteRange, Length};
-use crate::core::upload::{Mark, Source, Stamp};
+use crate::core::upload::{Mark, Named, Sight, Source, Stamp};
 use crate::io::part::Digests;
 use crate::io::regular::read_regular;
 
@@ -20,10 +20,9 @@ const PIECE: usize = 1 << 20;
 /// digest is still that of the file while all of this is as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
-    stamp: Stamp,
-    ctime_ns: i128,
-    inode: (u64, u64),
-    digest: Expected,
+    source: Source,
+    /// Numbers of inodes are those of one device.
+    device: u64,
 }
 
 /// An open source.
@@ -44,27 +43,18 @@ impl OpenSource {
         let file = read_regular(path).map_err(|e| fault(plain_error(&e)))?;
         let meta = file.metadata().map_err(|e| fault(plain_error(&e)))?;
         let mut source = Self { path: path.to_owned(), file: Arc::new(file), meta, digest: None, buffer: Vec::new() };
-        source.digest =
-            known.filter(|known| **known == source.as_known(known.digest.clone())).map(|k| k.digest.clone());
+        let is_the_same = |known: &&Known| **known == source.as_known(known.source.digest.clone());
+        source.digest = known.filter(is_the_same).and_then(|known| known.source.digest.clone());
         Ok(source)
     }
 
-    fn as_known(&self, digest: Expected) -> Known {
-        Known {
-            stamp: stamp_of(&self.meta),
-            ctime_ns: self.ctime_ns(),
-            inode: (self.meta.dev(), self.meta.ino()),
-            digest,
-        }
-    }
-
-    fn ctime_ns(&self) -> i128 {
-        nanoseconds(self.meta.ctime(), self.meta.ctime_nsec())
+    fn as_known(&self, digest: Option<Expected>) -> Known {
+        Known { source: Source { digest, ..identity_of(&self.meta) }, device: self.meta.dev() }
     }
 
     /// What later sessions may rely on.
     pub(super) fn known(&self) -> Option<Known> {
-        self.digest.clone().map(|digest| self.as_known(digest))
+        self.digest.is_some().then(|| self.as_known(self.digest.clone()))
     }
 
     pub(super) fn inode(&self) -> u64 {
@@ -73,7 +63,7 @@ impl OpenSource {
 
     /// Its identity, as far as it is known.
     pub(super) fn identity(&self) -> Source {
-        Source { digest: self.digest.clone(), ..identity_of(&self.meta) }
+        self.as_known(self.digest.clone()).source
     }
 
     pub(super) fn size(&self) -> Length {
@@ -120,16 +110,23 @@ impl OpenSource {
         LocalFault::Io { doing: "read", path: self.path.display().to_string(), detail }
     }
 
-    /// What the file system says of the file under that name now.
-    pub(super) fn look(&self) -> Result<Stamp, String> {
-        std::fs::metadata(&self.path).map(|meta| stamp_of(&meta)).map_err(|e| plain_error(&e))
+    /// What the file system says of the open file now, and whether its name still leads to it.
+    pub(super) fn look(&self) -> Result<Sight, String> {
+        let open = self.file.metadata().map_err(|e| plain_error(&e))?;
+        let named = std::fs::metadata(&self.path).map_err(|e| plain_error(&e))?;
+        let is_one = (open.dev(), open.ino()) == (named.dev(), named.ino());
+        let name = if is_one { Named::Open } else { Named::Another };
+        Ok(Sight { stamp: stamp_of(&open), mark: Some(mark_of(&open)), name })
     }
 }
 
 /// The identity of a file without its digest.
 pub fn identity_of(meta: &Metadata) -> Source {
-    let mark = Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() };
-    Source { stamp: stamp_of(meta), mark: Some(mark), digest: None }
+    Source { stamp: stamp_of(meta), mark: Some(mark_of(meta)), digest: None }
+}
+
+fn mark_of(meta: &Metadata) -> Mark {
+    Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() }
 }
 
 fn stamp_of(meta: &Metadata) -> Stamp {
@@ -167,7 +164,7 @@ mod tests {
         let edited = OpenSource::open(&path, Some(&known)).expect("it opens");
         assert_eq!(edited.identity().stamp, again.identity().stamp);
         assert_eq!(edited.known(), None);
-        assert_ne!(known_of(&path).digest, known.digest);
+        assert_ne!(known_of(&path).source.digest, known.source.digest);
     }
 
     #[test]

@@ -27,7 +27,7 @@ const EARLY_PATIENCE: Delay = Delay::from_secs(10);
 
 /// When did the answer come?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timing {
+enum Timing {
     /// After the whole request was out.
     InTurn,
     /// While the body still flowed: it was stopped, so the connection cannot be used again.
@@ -58,11 +58,11 @@ struct Reading {
     length: Length,
 }
 
-/// Reads the answer; see [`super::Heard::Answer`] for what a break means.
+/// Reads the answer, before whose head `sent` bytes of the body went; see [`super::Heard::Answer`] for what a break means.
 pub(super) async fn read(
     response: Response<Incoming>,
     request: &Outgoing,
-    timing: Timing,
+    sent: Length,
     throttle: Option<&Throttle>,
     clock: &Clock,
 ) -> Result<(Answer, After), Failure> {
@@ -71,6 +71,7 @@ pub(super) async fn read(
         let detail = format!("status {status}, which was not asked for");
         return Err(Failure::BadAnswer(BadAnswer::Framing { detail }));
     }
+    let timing = if sent < request.body.length() { Timing::Early } else { Timing::InTurn };
     let (head, mut body) = response.into_parts();
     let Some(framing) = framing_of(&head.headers, head.version) else {
         let detail = "its body is in a transfer coding other than chunked".to_owned();
@@ -93,7 +94,7 @@ pub(super) async fn read(
     let retry_after = retry_after::told(&head.headers, date, clock.now().wall);
     let digest = reading.digests.filter(|_| is_whole).and_then(|d| only(&d));
     let (length, body) = (reading.length, reading.kept);
-    Ok((Answer { status, fields: head.headers, body, length, digest, retry_after }, after))
+    Ok((Answer { status, fields: head.headers, body, length, digest, retry_after, sent }, after))
 }
 
 fn only(digests: &Digests) -> Option<Expected> {

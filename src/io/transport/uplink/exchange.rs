@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 use url::Position;
 
-use super::answer::{self, After, Timing};
+use super::answer::{self, After};
 use super::body::SendBody;
 use super::line::Line;
 use super::pool::Link;
@@ -169,14 +169,14 @@ impl Run {
         if response.status().as_u16() == EXPECTATION_FAILED && gate != Gate::Open {
             return (Try::Again(Gate::Open), sent);
         }
-        let timing = if sent < self.request.body.length() { Timing::Early } else { Timing::InTurn };
         let clock = &self.shared.clock;
-        let tried = match answer::read(response, &self.request, timing, self.throttle.as_ref(), clock).await {
-            Ok((answer, After::Free)) => {
-                self.shared.pool.keep(self.request.url.origin(), clock.now().mono, link).await;
+        let tried = match answer::read(response, &self.request, sent, self.throttle.as_ref(), clock).await {
+            Ok((answer, after)) => {
+                if after == After::Free {
+                    self.shared.pool.keep(self.request.url.origin(), clock.now().mono, link).await;
+                }
                 Try::Answered(Box::new(answer))
             }
-            Ok((answer, After::Spent)) => Try::Answered(Box::new(answer)),
             Err(failure) => Try::Broke(failure),
         };
         (tried, sent)

@@ -123,7 +123,8 @@ impl Line {
         }
     }
 
-    /// The body never flows again.
+    /// The body never flows again, and what hyper still holds of it is not written any more: what has been counted is
+    /// all that went.
     pub(super) fn stop(&self) {
         self.state().flow = Flow::Over;
     }
@@ -147,6 +148,12 @@ impl Line {
     pub(super) fn informed(&self) {
         self.state().interims += 1;
         self.changed.notify_one();
+    }
+
+    /// Writes go nowhere any more. A head is always written to its end.
+    fn is_deaf(&self) -> bool {
+        let state = self.state();
+        state.broken.is_some() || (state.flow == Flow::Over && state.gone.is_in_body())
     }
 
     fn is_broken(&self) -> bool {
@@ -261,7 +268,7 @@ impl AsyncWrite for Wire {
         bufs: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let all = bufs.iter().map(|b| b.len()).sum();
-        if self.line.is_broken() {
+        if self.line.is_deaf() {
             return Poll::Ready(Ok(all));
         }
         let turn = {

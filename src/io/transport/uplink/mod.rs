@@ -111,7 +111,7 @@ pub enum Heard {
     Interim(Interim),
     /// So many bytes of the body have been handed to the connection; told at most ten times a second.
     Sent(Length),
-    /// The final answer. It may have come while the body still flowed, which then stopped for good.
+    /// The final answer. It may have come while the body still flowed, which then stopped for good: [`Answer::sent`].
     ///
     /// Its body has been read to its end, or so far as 4 MiB where only its first bytes are kept. Where it broke off,
     /// a status of 300 or more is an answer all the same, for the head is the word and what came of the body is kept

@@ -24,6 +24,7 @@ use super::stream::Stream;
 use crate::core::failure::Failure;
 use crate::core::proxy::ProxyUrl;
 use crate::core::url::MirrorUrl;
+#[cfg(target_os = "linux")]
 use crate::io::transport::client::LEAST_USER_TIMEOUT;
 use crate::io::transport::explain;
 use crate::io::transport::resolve::{NoAddress, Resolver};
@@ -88,6 +89,8 @@ async fn tcp(shared: &Shared, place: &Place) -> Made {
     connector.set_keepalive(Some(KEEPALIVE));
     connector.set_keepalive_interval(Some(KEEPALIVE));
     connector.set_keepalive_retries(Some(KEEPALIVE_TRIES));
+    // Other systems have no such option.
+    #[cfg(target_os = "linux")]
     connector.set_tcp_user_timeout(Some(timeout.max(LEAST_USER_TIMEOUT)));
     Ok(Stream::Tcp(connector.call(place.uri()?).await?.into_inner()))
 }

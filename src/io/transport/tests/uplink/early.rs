@@ -29,6 +29,7 @@ async fn an_answer_stops_the_body_and_closes_the_connection() {
     assert_eq!((answer.status, answer.body.as_slice()), (413, b"too large".as_slice()));
     let seen = told.recv().unwrap();
     assert!(seen < LARGE, "the body stopped: {seen}");
+    assert_eq!(answer.sent, Length(seen as u64), "and what is said to have gone is what came");
 }
 
 /// The server answers and closes although most of the body is unread: a reset follows the answer, and may overtake the

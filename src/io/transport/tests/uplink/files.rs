@@ -169,9 +169,10 @@ async fn an_early_answer_follows_upon_bytes_of_the_file_alone() {
         tell.send(came).unwrap();
     });
     let body = source(b"before", &file(&content), 0, LARGE);
-    assert_eq!(answer(send(&uplink(), put(&server.at("/"), body)).await).status, 413);
+    let answer = answer(send(&uplink(), put(&server.at("/"), body)).await);
     let came = told.recv().unwrap();
     assert!(came.len() < LARGE, "the body stopped");
+    assert_eq!((answer.status, answer.sent), (413, Length(came.len() as u64)));
     assert_same(&came, &[b"before", content.as_slice()].concat()[..came.len()]);
 }
 

@@ -74,6 +74,7 @@ async fn a_refusal_at_the_gate_keeps_the_whole_body_here() {
     // The gate would have opened by itself while the answer's body was on its way.
     let answer = answer(send(&uplink(), gated(&server.at("/"), Delay::from_secs(1))).await);
     assert_eq!((answer.status, answer.body.as_slice()), (413, b"too large".as_slice()));
+    assert_eq!(answer.sent, Length::ZERO);
     assert_eq!(told.recv().unwrap(), b"", "not a byte of the body was sent, and the connection was closed");
 }
 
