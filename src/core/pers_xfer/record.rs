@@ -345,13 +345,12 @@ pub struct Finished {
     pub placed: Option<Placed>,
 }
 
-/// Where a file is that was uploaded, and what of it nobody sent from here.
+/// Where a file is that was uploaded, and what stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The server that holds it, as the user gave it.
     pub server: MirrorUrl,
-    /// So many of its first bytes were there before the first byte went out: their number is known, their content was not
-    /// compared.
+    /// A file that was no shorter was there before, so that the size says nothing of the content: then the size of this one.
     pub found: Length,
 }
 

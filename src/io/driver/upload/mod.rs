@@ -14,7 +14,7 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::{End, Timeouts};
 use crate::core::pers_xfer::record::{Evidence, Finished, Placed};
-use crate::core::range::Length;
+use crate::core::range::{Length, Offset};
 use crate::core::time::Epoch;
 use crate::core::upload::{ABANDON_PATIENCE, Persist, Proof, Protocol, UpEnd, UploadProtocol, UploadSession};
 use crate::core::url::{MirrorUrl, Origin};
@@ -47,6 +47,8 @@ pub struct Orders {
     pub media_type: String,
     /// A file up to this size is read back and compared where the server names no digest.
     pub read_back: Length,
+    /// At any server of the transfer, bytes of an older version of the file may stand up to here.
+    pub stale: Offset,
     /// How patient to be.
     pub timeouts: Timeouts,
 }
