@@ -24,6 +24,10 @@ pub struct Put {
     sized: bool,
     /// The bytes stored were read back, and are those of the source.
     pub(super) read: Option<Algorithm>,
+    /// What is read back stands under the final name, after the move.
+    in_place: bool,
+    /// What stands there has the tag of what stood there before: only its content can show that it is ours.
+    doubted: bool,
 }
 
 /// Which of a call's requests was sent.
@@ -79,7 +83,8 @@ impl Put {
         }
         let nothing = Turn::Found(Found::Confirmed(Offset::ZERO));
         let target = &job.session.target;
-        let whole = answer.is_success() && size_told(answer) == Some(job.size());
+        let sent = job.session.reached == job.size().as_end();
+        let whole = sent && answer.is_success() && size_told(answer) == Some(job.size());
         match (self.at, &target.temporary) {
             (At::Stored, Some(_)) if whole => Turn::Found(Found::Confirmed(job.size().as_end())),
             (At::Stored, Some(_)) if job.session.phase == Phase::Finishing && answer.status == 404 => {
@@ -153,7 +158,7 @@ impl UploadProtocol for Put {
     }
 
     fn send(&mut self, job: &mut Job, range: ByteRange) -> Turn {
-        self.read = None;
+        (self.read, self.in_place, self.doubted) = (None, false, false);
         job.session.phase = Phase::Sending;
         let ask = Ask::new(Method::Put, &Self::place(job)).with("content-type", job.media_type.clone());
         self.ask(At::Body, ask.carrying(Body::Source(range)))
@@ -161,6 +166,7 @@ impl UploadProtocol for Put {
 
     fn finish(&mut self, job: &mut Job) -> Turn {
         job.session.phase = Phase::Finishing;
+        (self.in_place, self.doubted) = (false, false);
         let place = Self::place(job);
         self.ask(At::Stored, look(job, &place))
     }
