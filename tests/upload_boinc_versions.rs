@@ -147,3 +147,19 @@ fn a_reply_within_a_page_or_with_another_status_is_none() {
         }
     }
 }
+
+#[test]
+fn a_file_that_was_sent_is_known_by_its_digest_and_not_by_its_times() {
+    let (server, mut sender) = (Boinc::start(FrontEnd::Apache), Sender::new(73, 100_000));
+    sender.upload(&server.url()).run().exits(0);
+    let before = server.seen().len();
+    // Only touched: another time of change, and of modification.
+    fs::write(sender.world.path(NAME), &sender.data[..]).unwrap();
+    sender.upload(&server.url()).run().exits(0).says(&["sent already to http://"]);
+    assert_eq!(server.seen().len(), before, "nothing is asked");
+    // Edited, with its time set back.
+    sender.edit(74);
+    let ran = sender.upload(&server.url()).run();
+    assert!(!ran.exits(0).stderr.contains("sent already"), "{ran}");
+    arrived(&server, &sender, "edited");
+}

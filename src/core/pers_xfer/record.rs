@@ -352,6 +352,11 @@ pub struct Placed {
     pub server: MirrorUrl,
     /// A file that was no shorter was there before, so that the size says nothing of the content: then the size of this one.
     pub found: Length,
+    /// The time of the last change of the file's inode as it was sent, in nanoseconds since the Unix epoch, where it is known:
+    /// no program can set it back.
+    pub ctime_ns: Option<i128>,
+    /// A digest of the file as it was sent, where one was computed.
+    pub digest: Option<Expected>,
 }
 
 /// What a complete file rests on, weakest first.

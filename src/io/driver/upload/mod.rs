@@ -22,7 +22,7 @@ use crate::io::clock::Clock;
 use crate::io::transport::{Credentials, Throttle, Uplink};
 use session::Session;
 
-pub use source::{Known, identity_of};
+pub use source::{Known, digest_of_file, identity_of};
 
 /// What a session is to do, and with what.
 #[derive(Debug)]
@@ -174,7 +174,12 @@ fn finished_of(end: &UpEnd, session: &UploadSession, inode: u64, at: Epoch) -> O
     let stamp = session.source.stamp;
     let server_digest = if let Proof::Digest(algorithm) = confirmed { Some(*algorithm) } else { None };
     let evidence = evidence_of(*confirmed);
-    let placed = Some(Placed { server: session.server.clone(), found: session.found.as_length() });
+    let placed = Some(Placed {
+        server: session.server.clone(),
+        found: session.found.as_length(),
+        ctime_ns: session.source.mark.map(|mark| mark.ctime_ns),
+        digest: session.source.digest.clone(),
+    });
     Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest, placed })
 }
 
