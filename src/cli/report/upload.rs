@@ -81,7 +81,7 @@ mod tests {
             )
         );
         let report = samples::upload_report(Ending::Complete { evidence: Evidence::None });
-        let placed = report.placed.clone().map(|placed| Placed { found: Length(3 << 20), ..placed });
+        let placed = report.placed.clone().map(|placed| Box::new(Placed { found: Length(3 << 20), ..*placed }));
         let (weight, text) = line(&Report { placed, ..report }, &Digests::default(), None, samples::at(0));
         assert_eq!(weight, Weight::Matters);
         insta::assert_snapshot!(text, @"out.bin: uploaded to https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: none, content not compared: a file that was no shorter was there before");

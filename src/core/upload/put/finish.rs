@@ -38,18 +38,15 @@ impl Put {
                 self.doubted = job.session.target.temporary.is_none() && is_untouched(&standing(answer), before(job));
                 self.check(job)
             }
-            _ if is_demanded(job) && job.session.target.temporary.is_none() => self.check(job),
+            _ if is_demanded(job) => self.check(job),
             // A server that is not to be asked: what it said of the body has to do.
             _ => self.publish(job),
         }
     }
 
-    /// Reads back what stands where the bytes were sent, where that is wanted. What is demanded is the content under the final
-    /// name, and that is read there.
+    /// Reads back what stands where the bytes were sent, where that is wanted, so that nothing spoilt is moved into place.
     fn check(&mut self, job: &mut Job) -> Turn {
-        let target = &job.session.target;
-        let later = is_demanded(job) && target.temporary.is_some();
-        let wanted = (job.size() <= job.read_back && !later) || target.cut_within || self.doubted;
+        let wanted = job.size() <= job.read_back || job.session.target.cut_within || self.doubted;
         if !wanted || self.read.is_some() || (job.size().0 == 0 && self.sized) {
             return self.publish(job);
         }
