@@ -36,6 +36,11 @@ fn same(server: &DavServer, name: &str, data: &[u8], what: &str) {
 
 /// A server that keeps what is put in memory, with a hand on it: what is stored is what `spoils` makes of it.
 fn store_that(spoils: fn(Vec<u8>) -> Vec<u8>) -> Door {
+    store_but(spoils, "")
+}
+
+/// The same, which answers 403 to one method.
+fn store_but(spoils: fn(Vec<u8>) -> Vec<u8>, refused: &'static str) -> Door {
     let files: Mutex<HashMap<String, Vec<u8>>> = Mutex::default();
     Door::open(move |visit| {
         let path = visit.path().to_owned();
@@ -49,6 +54,7 @@ fn store_that(spoils: fn(Vec<u8>) -> Vec<u8>) -> Door {
         }
         let mut files = files.lock().unwrap();
         match visit.method.as_str() {
+            method if method == refused => visit.answer(403, &[], ""),
             "PUT" => {
                 files.insert(path, spoils(body));
                 visit.answer(201, &[], "")
@@ -308,6 +314,22 @@ fn a_server_that_stores_something_else_is_found_out() {
     let door = store_that(|bytes| bytes);
     let w = with_file(&large);
     sends(&w, &["--verify", "always"], &[&door.url("/f.bin")]).run().uploaded("digest");
+    // Read before it is moved, and again under its name.
+    let read: Vec<_> = door.log().iter().filter(|e| e.method == "GET").map(|e| e.target.clone()).collect();
+    assert!(read.len() == 2 && read[0].starts_with("/f.bin.part-") && read[1] == "/f.bin", "{read:?}");
+}
+
+#[test]
+fn a_demand_to_verify_that_cannot_be_met_is_a_failure() {
+    let data = text(LARGE);
+    for protocol in BOTH {
+        let door = store_but(|bytes| bytes, "GET");
+        let w = with_file(&data);
+        let ran = sends(&w, &["--protocol", protocol, "--verify", "always"], &[&door.url("/f.bin")]).run();
+        ran.exits(3).says(&["cannot be read back and compared", "403", "--verify always"]);
+        let w = with_file(&data);
+        sends(&w, &["--protocol", protocol], &[&door.url("/f.bin")]).run().uploaded("length");
+    }
 }
 
 #[test]

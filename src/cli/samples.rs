@@ -67,7 +67,7 @@ pub(crate) fn report(ending: Ending) -> Report {
 pub(crate) fn upload_report(ending: Ending) -> Report {
     let finished = matches!(ending, Ending::Complete { .. } | Ending::Unchanged { .. }).then(|| at(-86_400).wall);
     let server = url("https://me:s3cret@b.example/in/out.bin?sig=s3cret");
-    let placed = finished.map(|_| Placed { server, found: Length::ZERO });
+    let placed = finished.map(|_| Box::new(Placed { server, found: Length::ZERO, ctime_ns: None, digest: None }));
     let (direction, server_digest) = (Direction::Upload, Some(Algorithm::Sha256));
     Report { direction, server_digest, placed, finished, ..report(ending) }
 }

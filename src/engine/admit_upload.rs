@@ -8,8 +8,10 @@ use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::{Direction, Evidence, Finished, Record, Status};
 use crate::core::printable::plain_error;
 use crate::core::range::Length;
+use crate::core::upload::{Likeness, Mark, Source, Stamp};
 use crate::engine::Job;
-use crate::engine::admit::{Admission, Entry, mtime_ns, updated};
+use crate::engine::admit::{Admission, Entry, updated};
+use crate::io::driver::upload::{digest_of_file, identity_of};
 use crate::io::part::Clobber;
 
 /// Decides about an upload, given the record that the state holds of it.
@@ -19,7 +21,7 @@ pub(super) fn admit(job: &Job, source: &Path, known: Option<Record>, fresh: impl
         Err(fault) => return Admission::Refused(fault),
     };
     match known {
-        Some(record) if record.status == Status::Done && was_sent(&record, &meta) => {
+        Some(record) if record.status == Status::Done && was_sent(&record, source, &meta) => {
             let evidence = record.finished.as_ref().map_or(Evidence::None, |f| f.evidence);
             Admission::Done { evidence, record: Some(Box::new(record)) }
         }
@@ -52,14 +54,33 @@ pub(super) fn again(mut record: Record) -> Record {
 
 /// Does the file of a finished upload stand there and differ from what was sent? One that is gone has done its duty.
 pub(super) fn is_another_now(record: &Record) -> bool {
-    let meta = record.path.as_deref().and_then(|path| look_at(path).ok());
-    record.direction == Direction::Upload && meta.is_some_and(|meta| !was_sent(record, &meta))
+    let found = record.path.as_deref().and_then(|path| look_at(path).ok().map(|meta| (path, meta)));
+    record.direction == Direction::Upload && found.is_some_and(|(path, meta)| !was_sent(record, path, &meta))
 }
 
-/// It is the file that was sent, as far as its stamp tells.
-fn was_sent(record: &Record, meta: &Metadata) -> bool {
-    let sent = |f: &Finished| f.size == Length(meta.len()) && f.mtime_ns == mtime_ns(meta);
-    record.finished.as_ref().is_some_and(sent)
+/// Is it the file that was sent? One that was touched, or whose time of modification was set back, is known by its digest;
+/// where none was taken of it, it is another.
+fn was_sent(record: &Record, path: &Path, meta: &Metadata) -> bool {
+    let Some(sent) = record.finished.as_ref().and_then(as_sent) else { return false };
+    let now = identity_of(meta);
+    match (now.likeness(&sent), &sent.digest) {
+        (Likeness::Same, _) => true,
+        (Likeness::AskDigest, Some(digest)) => {
+            digest_of_file(path, digest.algorithm).is_ok_and(|found| found == *digest)
+        }
+        (Likeness::AskDigest | Likeness::Changed(_), _) => false,
+    }
+}
+
+/// The file as it was sent; `None` where too little was kept of it.
+fn as_sent(finished: &Finished) -> Option<Source> {
+    let placed = finished.placed.as_ref()?;
+    let mark = placed.ctime_ns.map(|ctime_ns| Mark { ctime_ns, inode: finished.inode });
+    if mark.is_none() && placed.digest.is_none() {
+        return None;
+    }
+    let stamp = Stamp { size: finished.size, mtime_ns: finished.mtime_ns };
+    Some(Source { stamp, mark, digest: placed.digest.clone() })
 }
 
 fn look_at(source: &Path) -> Result<Metadata, LocalFault> {

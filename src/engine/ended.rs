@@ -75,7 +75,7 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         held: held_of(record),
         received: Length::ZERO,
         server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
-        placed: record.finished.as_ref().and_then(|f| f.placed.clone()),
+        placed: record.finished.as_ref().and_then(|f| f.placed.clone()).map(Box::new),
         finished: record.finished.as_ref().map(|f| f.at),
         ending,
     })

@@ -283,7 +283,7 @@ pub struct Report {
     /// Where the evidence is a digest that a server named, and nobody else: by which algorithm.
     pub server_digest: Option<Algorithm>,
     /// Of an upload that is done: where it is, and what of it nobody sent from here.
-    pub placed: Option<Placed>,
+    pub placed: Option<Box<Placed>>,
     /// When it was complete, where it is.
     pub finished: Option<Epoch>,
     /// How.

@@ -203,7 +203,7 @@ impl<'a> Run<'a> {
     fn end(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) {
         let total = record.as_ref().and_then(|r| r.nbytes);
         let finished = record.as_ref().and_then(|r| r.finished.as_ref()).map(|f| f.at);
-        let placed = record.as_ref().and_then(|r| r.finished.as_ref()).and_then(|f| f.placed.clone());
+        let placed = record.as_ref().and_then(|r| r.finished.as_ref()).and_then(|f| f.placed.clone()).map(Box::new);
         let report = Report {
             id: record.as_ref().map_or(id, |r| r.id),
             direction: job.target.direction(),

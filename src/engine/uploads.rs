@@ -88,6 +88,7 @@ fn orders(
         path,
         media_type: options.media_type.clone().unwrap_or_else(|| MEDIA_TYPE.to_owned()),
         read_back: options.read_back.up_to(),
+        stale: record.stale(),
         timeouts: way.timeouts,
     })
 }

@@ -12,11 +12,8 @@ pub(super) fn complete(report: &Report, evidence: Evidence, seen: Option<&Seen>)
     let placed = report.placed.as_ref().map(|placed| &placed.server);
     let server = placed.or_else(|| seen.map(|seen| &seen.server)).unwrap_or(&report.url);
     let sessions = seen.map(|seen| in_sessions(seen.sessions)).unwrap_or_default();
-    let (found, total) = (found(report), report.total.unwrap_or_default());
-    let doubtful = evidence == Evidence::None || found > Length::ZERO;
-    let weight = if doubtful { Weight::Matters } else { Weight::News };
-    let how = if found > Length::ZERO && found >= total { "already there with this size at" } else { "uploaded to" };
-    (weight, format!("{how} {server}, {size}{sessions}, {}", rests_on(report, evidence)))
+    let weight = if evidence == Evidence::None { Weight::Matters } else { Weight::News };
+    (weight, format!("uploaded to {server}, {size}{sessions}, {}", rests_on(report, evidence)))
 }
 
 /// It was sent before, and has not changed since.
@@ -24,11 +21,6 @@ pub(super) fn unchanged(report: &Report, evidence: Evidence) -> (Weight, String)
     let server = report.placed.as_ref().map(|placed| format!(" to {}", placed.server)).unwrap_or_default();
     let when = report.finished.map(|at| format!(", confirmed {}", clock(at))).unwrap_or_default();
     (Weight::News, format!("sent already{server} and not changed since{when}, {}", rests_on(report, evidence)))
-}
-
-/// So many of its first bytes did not go out from here.
-fn found(report: &Report) -> Length {
-    report.placed.as_ref().map(|placed| placed.found).unwrap_or_default()
 }
 
 /// How much a server has confirmed.
@@ -45,14 +37,10 @@ fn in_sessions(n: u32) -> String {
 }
 
 fn rests_on(report: &Report, evidence: Evidence) -> String {
-    let found = found(report);
+    let found = report.placed.as_ref().is_some_and(|placed| placed.found > Length::ZERO);
     match (evidence, report.server_digest) {
-        (Evidence::None | Evidence::Length, _) if found > Length::ZERO => {
-            let which = match report.total {
-                Some(total) if found < total => format!(", its first {found} bytes were there before"),
-                _ => String::new(),
-            };
-            format!("evidence: {}, content not compared{which}", evidence.word())
+        (Evidence::None, _) if found => {
+            "evidence: none, content not compared: a file that was no shorter was there before".into()
         }
         (Evidence::None, _) => "evidence: none, the server said yes and cannot be asked what it has".into(),
         (Evidence::Digest, Some(algorithm)) => format!("evidence: digest (server's {algorithm})"),
@@ -92,14 +80,11 @@ mod tests {
                 "out.bin: sent already to https://b.example/in/out.bin?sig=*** and not changed since, confirmed {since}, evidence: digest (server's sha-256)"
             )
         );
-        let with = |found| {
-            let report = samples::upload_report(Ending::Complete { evidence: Evidence::Length });
-            let placed = report.placed.clone().map(|placed| Placed { found: Length(found), ..placed });
-            line(&Report { placed, ..report }, &Digests::default(), None, samples::at(0))
-        };
-        insta::assert_snapshot!(with(3 << 20).1, @"out.bin: already there with this size at https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: length, content not compared");
-        insta::assert_snapshot!(with(9).1, @"out.bin: uploaded to https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: length, content not compared, its first 9 bytes were there before");
-        assert_eq!([with(9).0, with(3 << 20).0, with(0).0], [Weight::Matters, Weight::Matters, Weight::News]);
+        let report = samples::upload_report(Ending::Complete { evidence: Evidence::None });
+        let placed = report.placed.clone().map(|placed| Box::new(Placed { found: Length(3 << 20), ..*placed }));
+        let (weight, text) = line(&Report { placed, ..report }, &Digests::default(), None, samples::at(0));
+        assert_eq!(weight, Weight::Matters);
+        insta::assert_snapshot!(text, @"out.bin: uploaded to https://b.example/in/out.bin?sig=***, 3.0 MiB, evidence: none, content not compared: a file that was no shorter was there before");
         assert_eq!(
             said(samples::stopped()).1,
             format!(

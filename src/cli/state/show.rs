@@ -241,11 +241,11 @@ fn evidence(record: &Record, found: Option<&RangeSet>) -> Option<String> {
     (held.0 > 0).then(|| format!("so far {joints}"))
 }
 
-/// Where an upload is, and what of it was not compared.
+/// Where an upload is, and whether the size of what is there can tell it from what was there before.
 fn held_by(placed: &Placed) -> String {
     let found = match placed.found.0 {
-        0 => String::new(),
-        n => format!("; the first {n} bytes were there before, their content was not compared"),
+        0 => "",
+        _ => "; a file that was no shorter was there before, the content was not compared",
     };
     format!(", at {}{found}", placed.server)
 }

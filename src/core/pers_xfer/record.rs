@@ -345,14 +345,18 @@ pub struct Finished {
     pub placed: Option<Placed>,
 }
 
-/// Where a file is that was uploaded, and what of it nobody sent from here.
+/// Where a file is that was uploaded, and what stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The server that holds it, as the user gave it.
     pub server: MirrorUrl,
-    /// So many of its first bytes were there before the first byte went out: their number is known, their content was not
-    /// compared.
+    /// A file that was no shorter was there before, so that the size says nothing of the content: then the size of this one.
     pub found: Length,
+    /// The time of the last change of the file's inode as it was sent, in nanoseconds since the Unix epoch, where it is known:
+    /// no program can set it back.
+    pub ctime_ns: Option<i128>,
+    /// A digest of the file as it was sent, where one was computed.
+    pub digest: Option<Expected>,
 }
 
 /// What a complete file rests on, weakest first.

@@ -4,7 +4,7 @@ use crate::core::machine::Cx;
 use crate::core::pers_xfer::machine::{PersFileXfer, State};
 use crate::core::pers_xfer::record::{Direction, Record, Status, error_code};
 use crate::core::pers_xfer::{Action, Urgency};
-use crate::core::range::Length;
+use crate::core::range::{Length, Offset};
 use crate::core::upload::{Persist, Source, UploadSession};
 
 /// The server that holds most goes first where it holds more than this part of the file (facts of uploads, 8.4).
@@ -63,6 +63,11 @@ impl PersFileXfer {
 }
 
 impl Record {
+    /// At any server, what an older version of the source left ends no later than here: servers may share a store.
+    pub fn stale(&self) -> Offset {
+        self.uploads.iter().map(|session| session.stale).max().unwrap_or_default()
+    }
+
     /// What is to be cleaned up at servers, now that nobody will go on with it: the transfer was delivered elsewhere, or
     /// a person wants it gone.
     pub fn abandoned(&self) -> &[UploadSession] {

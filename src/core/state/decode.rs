@@ -191,7 +191,12 @@ fn finished(element: &Element<'_>) -> Finished {
 
 fn placed(element: &Element<'_>) -> Option<Placed> {
     let server = MirrorUrl::parse(&text(element, "server")?).ok()?;
-    Some(Placed { server, found: length(Some(element), "found").unwrap_or_default() })
+    Some(Placed {
+        server,
+        found: length(Some(element), "found").unwrap_or_default(),
+        ctime_ns: text(element, "ctime_ns").and_then(|t| t.trim().parse().ok()),
+        digest: text(element, "source_digest").and_then(|t| words::read_digest(&t)),
+    })
 }
 
 /// The text of a child.

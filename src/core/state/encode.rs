@@ -172,6 +172,8 @@ fn finished(finished: &Finished) -> Node {
     if let Some(placed) = &finished.placed {
         nodes.push(Node::text("server", placed.server.secret_url().as_str()));
         nodes.extend((placed.found > Length::ZERO).then(|| Node::plain("found", placed.found)));
+        nodes.extend(placed.ctime_ns.map(|n| Node::plain("ctime_ns", n)));
+        nodes.extend(placed.digest.as_ref().map(|d| Node::plain("source_digest", words::digest(d))));
     }
     Node::parent("finished", Shape::Finished, nodes)
 }

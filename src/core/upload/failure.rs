@@ -118,6 +118,15 @@ pub enum UpFailure {
         /// The digest of what was stored, or what the server says it is.
         found: String,
     },
+    /// What stands under the name in the end is, by its tag, what stood there before.
+    #[error("the server says that it stored the file, and what stands there has the tag of what stood there before")]
+    Untouched,
+    /// What was stored was to be read back and compared, and cannot be.
+    #[error("what was stored cannot be read back and compared (the answer is {code}), as --verify always demands")]
+    Unread {
+        /// The status code; a success where what came is coded, or not the whole.
+        code: u16,
+    },
     /// The server cannot do what the protocol needs.
     #[error("the server cannot take this file by the protocol {}: {why}", protocol.word())]
     Unsupported {

@@ -50,9 +50,10 @@ pub struct UploadSession {
     pub resent: bool,
     /// Where a server without sessions is to put the bytes.
     pub target: Target,
-    /// Bytes below this, at a server without sessions, are of an older version of the source.
+    /// At a server without sessions: what stood under the name and was not sent by this record, of this source, ended no later
+    /// than here. A size up to this is evidence of nothing.
     pub stale: Offset,
-    /// Bytes below this were at the server before the first of them was sent from here: they were not compared.
+    /// It counts as uploaded on the server's word alone, for what stood there before was no shorter: the size of the file then.
     pub found: Offset,
     /// Since when an upload may be there that nobody knows the name of: it was asked for, and the answer was not heard.
     pub creating: Option<Epoch>,
@@ -178,10 +179,11 @@ impl UploadSession {
     /// Begins anew at the same server: what was learned of the server stays, what it held does not count.
     pub(super) fn restart(&mut self, source: Source, now: Epoch) {
         let fresh = Self::new(self.protocol, self.server.clone(), source, now);
-        // Under the same temporary name: a later process would choose another, and leave what is there.
+        // Under the same temporary name, as long as it is the same source: another would leave there what is there.
         let temporary = self.target.temporary.clone().filter(|_| !self.target.direct);
         let target = Target { temporary, direct: self.target.direct, ranges: self.target.ranges, ..Target::default() };
         let old = std::mem::replace(self, fresh);
+        self.stale = old.stale.max(old.reached).max(old.confirmed);
         (self.pace, self.lost, self.resent, self.target) = (old.pace, old.lost, old.resent, target);
         self.creating = old.creating;
     }

@@ -194,6 +194,8 @@ pub fn judge(failure: &UpFailure) -> UpVerdict {
         UpFailure::Conflict { .. } => (Class::Changed, UpScope::RefuseServer, HostSign::Answering),
         UpFailure::NoGrowth { .. } => (Class::Interrupted, transient, HostSign::Answering),
         UpFailure::KeepsForgetting { .. } => (Class::Gone, UpScope::RefuseServer, HostSign::Answering),
+        UpFailure::Untouched => (Class::Corrupt, UpScope::Doubtful, HostSign::Answering),
+        UpFailure::Unread { .. } => (Class::Unsupported, UpScope::RefuseServer, HostSign::Answering),
         UpFailure::WrongSize { .. } => (Class::Corrupt, UpScope::Doubtful, HostSign::Answering),
         UpFailure::WrongDigest { .. } => (Class::Corrupt, UpScope::RefuseServer, HostSign::Answering),
         UpFailure::Unsupported { .. } => (Class::Unsupported, UpScope::RefuseProtocol, HostSign::Answering),

@@ -48,6 +48,14 @@ pub(super) fn is_new(now: &Before, before: &Before) -> bool {
     }
 }
 
+/// Is what stands there now, by its tag, what stood there before?
+pub(super) fn is_untouched(now: &Before, before: &Before) -> bool {
+    match (now, before) {
+        (Before::File { etag: Some(now), .. }, Before::File { etag: Some(then), .. }) => now == then,
+        _ => false,
+    }
+}
+
 /// A count in a field: digits only.
 pub(super) fn number(answer: &Answer, name: &str) -> Option<u64> {
     digits(answer.field(name)?)

@@ -125,6 +125,7 @@ fn session(protocol: Box<dyn UploadProtocol>, saved: Option<UploadSession>, answ
         media_type: "application/octet-stream".to_owned(),
         token: "t".to_owned(),
         read_back: Length(0),
+        stale: persxfer::core::range::Offset::ZERO,
     };
     let mut now = Epoch::from_secs(1_800_000_000);
     let mut machine = UpXfer::new(plan, now);

@@ -172,7 +172,13 @@ fn past() -> BoxedStrategy<Past> {
 fn finished() -> BoxedStrategy<Finished> {
     use Evidence::*;
     let evidence = prop::sample::select(vec![None, Length, Overlap, Validator, Digest]);
-    let placed = (url(), length()).prop_map(|(server, found)| Placed { server, found });
+    let sent = (option::of(any::<i64>()), option::of(digest()));
+    let placed = (url(), length(), sent).prop_map(|(server, found, (ctime_ns, digest))| Placed {
+        server,
+        found,
+        ctime_ns: ctime_ns.map(i128::from),
+        digest,
+    });
     let by = option::of(prop::sample::select(Algorithm::ALL.to_vec()));
     (time(), evidence, length(), any::<i64>(), any::<u64>(), by, option::of(placed))
         .prop_map(|(at, evidence, size, mtime, inode, server_digest, placed)| Finished {

@@ -68,10 +68,11 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    /// Reads an answer. One that is no reply is judged by its status; a page with 200 is no success.
+    /// Reads an answer. The handler answers 200 and nothing beside its reply: what comes with another status, or within a
+    /// page, is none, and is judged by its status; a page with 200 is no success.
     pub(super) fn of(answer: &Answer) -> Result<Self, Turn> {
         match Self::read(&String::from_utf8_lossy(&answer.body)) {
-            Some(reply) if answer.is_success() || answer.status >= 400 => Ok(reply),
+            Some(reply) if answer.status == 200 => Ok(reply),
             _ if answer.is_success() => {
                 let (code, what) = (answer.status, "it holds no <data_server_reply> with a status");
                 Err(Turn::failed(UpFailure::Foreign { protocol: Protocol::Boinc, code, what }))
@@ -81,8 +82,7 @@ impl Reply {
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (_, reply) = text.split_once("<data_server_reply>")?;
-        let reply = reply.split("</data_server_reply>").next().unwrap_or_default();
+        let (reply, _) = text.trim_start().strip_prefix("<data_server_reply>")?.split_once("</data_server_reply>")?;
         let status = value(reply, "status")?.parse().ok()?;
         let file_size = value(reply, "file_size").and_then(|t| t.parse().ok());
         let message = printable(value(reply, "message").unwrap_or_default()).into_owned();
@@ -144,14 +144,21 @@ mod tests {
                     </data_server_reply>\n";
         let want = Reply { status: 0, file_size: Some(-1_073_741_824), message: String::new() };
         assert_eq!(reply(text), Ok(want));
-        let text = "<data_server_reply><status>-1</status><message>invalid\x1b signature</message>";
+        let text = "<data_server_reply><status>-1</status><message>invalid\x1b signature</message></data_server_reply>";
         let want = Reply { status: -1, file_size: None, message: "invalid\\u{1b} signature".to_owned() };
         assert_eq!(reply(text), Ok(want));
-        for page in ["", "<html>OK</html>", "<data_server_reply></data_server_reply>", "<status>0</status>"] {
+        let good = "<data_server_reply><status>0</status><file_size>9</file_size></data_server_reply>";
+        assert!(reply(&format!("\n {good}\n")).is_ok());
+        let (within, cut) = (format!("<html><body>{good}</body></html>"), &good[..good.len() - 1]);
+        let none = "<data_server_reply></data_server_reply>";
+        for page in ["", "<html>OK</html>", none, "<status>0</status>", &within, cut] {
             assert!(matches!(reply(page), Err(Turn::Found(Found::Failed(UpFailure::Foreign { .. })))), "{page:?}");
         }
-        let bad_gateway = Reply::of(&answer(502, "upstream closed"));
-        assert!(matches!(bad_gateway, Err(Turn::Found(Found::Status(said))) if said.code == 502));
+        for (status, body) in [(502, "upstream closed"), (500, good), (404, good)] {
+            let told = Reply::of(&answer(status, body));
+            assert!(matches!(told, Err(Turn::Found(Found::Status(said))) if said.code == status));
+        }
+        assert!(Reply::of(&answer(202, good)).is_err(), "the handler says 200");
     }
 
     #[test]

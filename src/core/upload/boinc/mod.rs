@@ -2,6 +2,10 @@
 //!
 //! A size query tells how much the server holds, an upload carries the rest behind a head of lines that are never
 //! closed, and a request without data tells a refusal that a hung-up connection hides.
+//!
+//! What stands under the name and was not sent by this record, of this very source, is never appended to: it is written over
+//! from the start, which the handler accepts. Up to where it reached, a size then says nothing of the new bytes, and only the
+//! handler's own word for a body counts.
 
 mod message;
 
@@ -35,6 +39,9 @@ pub struct Boinc {
     pub doubt: bool,
     /// How often in this session everything was taken with thanks, and the size then said otherwise.
     pub short: u32,
+    /// In this session the server told less than the file has, or, of a small file, was not asked: so the right size in the end
+    /// says something.
+    pub grows: bool,
 }
 
 /// A server holds more than the file has.
@@ -50,12 +57,13 @@ pub enum Surplus {
 impl Boinc {
     /// For a file with this limit.
     pub fn new(max_nbytes: Length, signature: Option<String>) -> Self {
-        Self { signature, max_nbytes, md5: None, surplus: Surplus::default(), doubt: false, short: 0 }
+        Self { signature, max_nbytes, md5: None, surplus: Surplus::default(), doubt: false, short: 0, grows: false }
     }
 
-    fn head(&self, job: &Job, offset: Offset) -> Vec<u8> {
+    /// The head of a body that begins there, of a file of `nbytes`.
+    fn head(&self, job: &Job, offset: Offset, nbytes: Length) -> Vec<u8> {
         let (signature, md5) = (self.signature.as_deref(), self.md5.as_deref());
-        let head = Head { name: &job.name, signature, max_nbytes: self.max_nbytes, nbytes: job.size(), md5, offset };
+        let head = Head { name: &job.name, signature, max_nbytes: self.max_nbytes, nbytes, md5, offset };
         head.text().into_bytes()
     }
 
@@ -81,26 +89,47 @@ impl Boinc {
         Offset(if meant <= job.size().0 { meant } else { low })
     }
 
-    /// What the answer to a size query says.
-    fn asked(&self, job: &mut Job, answer: &Answer) -> Turn {
-        let reply = match Reply::of(answer) {
-            Ok(reply) => reply,
-            Err(turn) => return turn,
-        };
+    /// The size that the answer to a size query tells.
+    fn told(&self, job: &Job, answer: &Answer) -> Result<Offset, Turn> {
+        let reply = Reply::of(answer)?;
         match (reply.status, reply.file_size) {
-            (0, Some(told)) => self.held(job, self.meant(job, told)),
-            _ => reply.refusal(),
+            (0, Some(told)) => Ok(self.meant(job, told)),
+            _ => Err(reply.refusal()),
         }
     }
 
-    fn held(&self, job: &mut Job, at: Offset) -> Turn {
-        note_found(job, at);
-        if at > job.size().as_end() && self.surplus == Surplus::Done {
+    /// What of the bytes that stand there is ours.
+    fn held(&mut self, job: &mut Job, at: Offset) -> Turn {
+        let size = job.size();
+        self.grows |= at < size.as_end();
+        if at > size.as_end() {
+            return self.surplus(job, at);
+        }
+        let session = &mut job.session;
+        let ours = match at {
+            // Somebody else wrote there, or it stood there before.
+            _ if at > session.reached.max(session.stale) => {
+                session.stale = at;
+                Offset::ZERO
+            }
+            // It has grown beyond what stood there: written from the start, in order, by us.
+            _ if at > session.stale => at,
+            // Confirmed body by body, by status.
+            _ if at >= session.confirmed => session.confirmed,
+            _ => Offset::ZERO,
+        };
+        Turn::Found(Found::Confirmed(ours))
+    }
+
+    /// More stands there than the file has: another file, or, where the user says so, this one. One that is known to be an older
+    /// version's never counts.
+    fn surplus(&self, job: &mut Job, at: Offset) -> Turn {
+        let size = job.size();
+        if self.surplus == Surplus::Done && job.session.stale <= size.as_end() {
+            job.session.found = size.as_end();
             return Turn::Found(Found::Complete(Proof::Status));
         }
-        // What may be an older version's counts only once the new one has grown beyond it.
-        let stale = at <= job.session.stale;
-        Turn::Found(Found::Confirmed(if stale { Offset::ZERO } else { at }))
+        Turn::failed(UpFailure::Conflict { told: at.as_length(), ours: size })
     }
 
     /// What the answer to a body says.
@@ -112,14 +141,9 @@ impl Boinc {
             Err(Turn::Found(Found::Status(said))) => return Self::page(range, said),
             Err(turn) => return turn,
         };
-        let last = range.end == job.size().as_end();
+        let last = range.end == promised(job, range).as_end();
         match reply.status {
-            0 if last => {
-                if range.start == Offset::ZERO {
-                    (job.session.stale, job.session.found) = (Offset::ZERO, Offset::ZERO);
-                }
-                Turn::Found(Found::Confirmed(range.end))
-            }
+            0 if last => Turn::Found(Found::Confirmed(range.end)),
             // Fewer bytes than it was promised are kept, and called transient: the size tells.
             0 => Turn::Found(Found::Uncertain),
             1 if !last && !reply.is_locked() => Turn::Found(Found::Uncertain),
@@ -142,10 +166,17 @@ impl Boinc {
     }
 
     fn finished(&mut self, job: &mut Job, answer: &Answer) -> Turn {
-        match self.asked(job, answer) {
-            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
-            Turn::Found(Found::Confirmed(at)) if at < job.size().as_end() => self.fell_short(),
-            other => other,
+        let size = job.size().as_end();
+        match self.told(job, answer) {
+            Ok(at) if at < size => self.fell_short(),
+            Ok(at) if at > size => self.surplus(job, at),
+            // A file of this size stood there before: that the size is right says nothing, and the handler's word has to do.
+            Ok(_) if job.session.stale >= size && !self.grows => {
+                job.session.found = size;
+                Turn::Found(Found::Complete(Proof::Status))
+            }
+            Ok(_) => Turn::Found(Found::Complete(Proof::Size)),
+            Err(turn) => turn,
         }
     }
 
@@ -160,12 +191,10 @@ impl Boinc {
     }
 }
 
-/// What is there before anything was sent is the file, for a name stands for one file here: nobody can compare it, so that it
-/// is remembered.
-fn note_found(job: &mut Job, at: Offset) {
-    let untouched = job.session.reached == Offset::ZERO && at > job.session.stale;
-    let found = if untouched { at } else { job.session.found };
-    job.session.found = found.min(at).min(job.size().as_end());
+/// The size of the file that a body's head tells. Over what stood there before no later size shows whether a part of the file
+/// has arrived, so that each body is a file of its own: the handler then says of each that all of it was taken.
+fn promised(job: &Job, range: ByteRange) -> Length {
+    if job.session.stale > range.start { range.end.as_length() } else { job.size() }
 }
 
 impl UploadProtocol for Boinc {
@@ -197,8 +226,14 @@ impl UploadProtocol for Boinc {
             let why = FoundAtServer::AtMost(self.max_nbytes);
             return Turn::failed(UpFailure::Unsupported { protocol: Protocol::Boinc, why });
         }
-        let at_once = job.size() < ASK_FROM && job.session.reached == Offset::ZERO && job.session.stale == Offset::ZERO;
-        Turn::Found(Found::Ready(at_once.then_some(Offset::ZERO)))
+        let fresh = job.session.reached == Offset::ZERO && job.session.stale == Offset::ZERO;
+        if !fresh || job.size() >= ASK_FROM {
+            return Turn::Found(Found::Ready(None));
+        }
+        self.grows = true;
+        // Where the answer is lost, what stands there then may have stood there before.
+        job.session.stale = job.size().as_end();
+        Turn::Found(Found::Ready(Some(Offset::ZERO)))
     }
 
     fn probe(&mut self, job: &mut Job) -> Turn {
@@ -206,12 +241,12 @@ impl UploadProtocol for Boinc {
     }
 
     fn send(&mut self, job: &mut Job, range: ByteRange) -> Turn {
-        Self::post(job, Body::Framed { before: self.head(job, range.start), range })
+        Self::post(job, Body::Framed { before: self.head(job, range.start, promised(job, range)), range })
     }
 
     /// The head with the real size and offset, and no data: a refusal is then answered, and nothing changes.
     fn challenge(&mut self, job: &mut Job, range: ByteRange) -> Option<Turn> {
-        (!range.is_empty()).then(|| Self::post(job, Body::Bytes(self.head(job, range.start))))
+        (!range.is_empty()).then(|| Self::post(job, Body::Bytes(self.head(job, range.start, job.size()))))
     }
 
     fn finish(&mut self, job: &mut Job) -> Turn {
@@ -230,7 +265,7 @@ impl UploadProtocol for Boinc {
                 Ok(reply) if reply.status == -1 => reply.refusal(),
                 _ => Turn::Found(Found::Uncertain),
             },
-            _ => self.asked(job, answer),
+            _ => self.told(job, answer).map_or_else(|turn| turn, |at| self.held(job, at)),
         }
     }
 

@@ -47,6 +47,8 @@ pub struct Plan {
     pub token: String,
     /// A file up to this size is read back and compared where the server names no digest.
     pub read_back: Length,
+    /// At any server of this transfer, bytes of an older version of the source may stand up to here: servers can share a store.
+    pub stale: Offset,
 }
 
 /// What came of a step.
@@ -177,6 +179,8 @@ pub struct UpXfer {
     cleanup: Cleanup,
     /// Why it has not been.
     left: Option<UpFailure>,
+    /// What other servers of the transfer may have of older versions ends no later than here.
+    stale: Offset,
 }
 
 /// What the driver is at.
@@ -220,7 +224,10 @@ enum Cleanup {
 impl UpXfer {
     /// A session by this plan.
     pub fn new(plan: Plan, now: Epoch) -> Self {
-        let fresh = || UploadSession::new(plan.protocol.protocol(), plan.server.clone(), plan.source.clone(), now);
+        let fresh = || UploadSession {
+            stale: plan.stale,
+            ..UploadSession::new(plan.protocol.protocol(), plan.server.clone(), plan.source.clone(), now)
+        };
         let fits = |s: &UploadSession| s.protocol == plan.protocol.protocol() && s.server == plan.server;
         let kept = plan.saved.filter(fits);
         let job = Job {
@@ -256,6 +263,7 @@ impl UpXfer {
             touched: false,
             cleanup: Cleanup::Last,
             left: None,
+            stale: plan.stale,
         }
     }
 

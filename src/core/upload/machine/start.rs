@@ -89,11 +89,11 @@ impl UpXfer {
             let left = self.left.take();
             return self.end(left.map_or(UpEnd::Abandoned, UpEnd::NotAbandoned));
         }
-        let old = &self.job.session;
-        let stale = old.reached.max(old.confirmed).max(old.stale);
         self.waits = 0;
         self.begin_anew();
-        self.job.session.stale = stale;
+        self.job.session.stale = self.job.session.stale.max(self.stale);
+        // What stands under the old name may still be the old version, whatever was answered to its removal.
+        self.job.session.target.temporary = None;
         self.prepare()
     }
 

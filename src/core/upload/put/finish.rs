@@ -6,8 +6,9 @@ use crate::core::range::{ByteRange, Offset};
 use crate::core::upload::ask::{Answer, Ask, Keep, Method};
 use crate::core::upload::failure::UpFailure;
 use crate::core::upload::found::{Found, Job, Proof, Turn};
+use crate::core::upload::options::ReadBack;
 use crate::core::upload::session::RangesHere;
-use crate::core::upload::wire::{head, is_new, size_told, standing, wrong_size};
+use crate::core::upload::wire::{head, is_new, is_untouched, size_told, standing, wrong_size};
 
 impl Put {
     pub(super) fn finishing(&mut self, job: &mut Job, answer: &Answer) -> Turn {
@@ -33,17 +34,29 @@ impl Put {
             404 | 410 if job.session.target.temporary.is_some() => self.ask(At::Final, head(job.server())),
             200..=299 if told.is_some_and(|told| told != job.size()) => Turn::failed(wrong_size(job, told)),
             404 | 410 => Turn::failed(wrong_size(job, None)),
-            200..=299 => self.check(job),
+            200..=299 => {
+                self.doubted = job.session.target.temporary.is_none() && is_untouched(&standing(answer), before(job));
+                self.check(job)
+            }
+            _ if is_demanded(job) => self.check(job),
             // A server that is not to be asked: what it said of the body has to do.
             _ => self.publish(job),
         }
     }
 
+    /// Reads back what stands where the bytes were sent, where that is wanted, so that nothing spoilt is moved into place.
     fn check(&mut self, job: &mut Job) -> Turn {
-        let wanted = job.size() <= job.read_back || job.session.target.cut_within;
-        if job.size().0 == 0 || !wanted || self.read.is_some() {
+        let wanted = job.size() <= job.read_back || job.session.target.cut_within || self.doubted;
+        if !wanted || self.read.is_some() || (job.size().0 == 0 && self.sized) {
             return self.publish(job);
         }
+        if job.size().0 == 0 && !is_demanded(job) {
+            return self.publish(job);
+        }
+        self.compare(job)
+    }
+
+    fn compare(&mut self, job: &Job) -> Turn {
         match &job.source.digest {
             Some(digest) => self.read_back(job, digest.algorithm),
             None => {
@@ -54,7 +67,8 @@ impl Put {
     }
 
     pub(super) fn read_back(&mut self, job: &Job, algorithm: Algorithm) -> Turn {
-        let mut ask = head(&Self::place(job));
+        let place = if self.in_place { job.server().clone() } else { Self::place(job) };
+        let mut ask = head(&place);
         (ask.method, ask.keep) = (Method::Get, Keep::Digest(algorithm));
         self.ask(At::ReadBack, ask)
     }
@@ -68,13 +82,16 @@ impl Put {
                     return Turn::failed(UpFailure::WrongDigest { algorithm, ours, found });
                 }
                 self.read = Some(ours.algorithm);
-                self.publish(job)
+                if self.in_place { Turn::Found(Found::Complete(self.proof(Proof::Size))) } else { self.publish(job) }
             }
+            _ if self.doubted => Turn::failed(UpFailure::Untouched),
+            _ if self.in_place => Turn::failed(UpFailure::Unread { code: answer.status }),
             // Pieces were joined over a cut, and nothing can show that they fit: all again, in one piece.
             _ if job.session.target.cut_within => {
                 job.session.target.ranges = RangesHere::Broken;
                 Turn::Found(Found::Anew)
             }
+            _ if is_demanded(job) => Turn::failed(UpFailure::Unread { code: answer.status }),
             _ => self.publish(job),
         }
     }
@@ -107,22 +124,39 @@ impl Put {
     }
 
     /// What stands under the final name after a move that was answered.
-    fn in_place(&self, job: &Job, answer: &Answer) -> Turn {
+    fn in_place(&mut self, job: &Job, answer: &Answer) -> Turn {
         let told = size_told(answer);
+        self.doubted = is_untouched(&standing(answer), before(job));
         match answer.status {
-            200..=299 if told == Some(job.size()) => Turn::Found(Found::Complete(self.proof(Proof::Size))),
+            200..=299 if told == Some(job.size()) => self.arrived(job, Proof::Size),
             200..=299 if told.is_some() => Turn::failed(wrong_size(job, told)),
             404 | 410 => Turn::failed(wrong_size(job, None)),
-            _ => Turn::Found(Found::Complete(self.proof(Proof::Status))),
+            _ => self.arrived(job, Proof::Status),
         }
     }
 
+    /// It is under its final name, as far as was told: there it is read where that is demanded, or where what stands there may be
+    /// what stood there before.
+    fn arrived(&mut self, job: &Job, proof: Proof) -> Turn {
+        let nothing_to_read = job.size().0 == 0 && proof == Proof::Size;
+        if nothing_to_read || !(self.doubted || is_demanded(job)) {
+            return Turn::Found(Found::Complete(self.proof(proof)));
+        }
+        self.in_place = true;
+        self.compare(job)
+    }
+
     /// What stands under the final name, when the temporary one is gone: a move whose answer was lost, or nothing of ours.
-    fn in_doubt(&self, job: &Job, answer: &Answer) -> Turn {
+    fn in_doubt(&mut self, job: &Job, answer: &Answer) -> Turn {
         let ours = answer.is_success() && size_told(answer) == Some(job.size());
         if ours && is_new(&standing(answer), before(job)) {
-            return Turn::Found(Found::Complete(self.proof(Proof::Size)));
+            return self.arrived(job, Proof::Size);
         }
         Turn::Found(Found::Anew)
     }
+}
+
+/// Nothing counts that was not read back and compared.
+fn is_demanded(job: &Job) -> bool {
+    job.read_back == ReadBack::Always.up_to()
 }

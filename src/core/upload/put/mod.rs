@@ -24,6 +24,10 @@ pub struct Put {
     sized: bool,
     /// The bytes stored were read back, and are those of the source.
     pub(super) read: Option<Algorithm>,
+    /// What is read back stands under the final name, after the move.
+    in_place: bool,
+    /// What stands there has the tag of what stood there before: only its content can show that it is ours.
+    doubted: bool,
 }
 
 /// Which of a call's requests was sent.
@@ -155,7 +159,7 @@ impl UploadProtocol for Put {
     }
 
     fn send(&mut self, job: &mut Job, range: ByteRange) -> Turn {
-        self.read = None;
+        (self.read, self.in_place, self.doubted) = (None, false, false);
         job.session.phase = Phase::Sending;
         let ask = Ask::new(Method::Put, &Self::place(job)).with("content-type", job.media_type.clone());
         self.ask(At::Body, ask.carrying(Body::Source(range)))
@@ -163,6 +167,7 @@ impl UploadProtocol for Put {
 
     fn finish(&mut self, job: &mut Job) -> Turn {
         job.session.phase = Phase::Finishing;
+        (self.in_place, self.doubted) = (false, false);
         let place = Self::place(job);
         self.ask(At::Stored, look(job, &place))
     }

@@ -7,13 +7,13 @@ use super::parts::{bare, composite, is_composite, md5_of};
 use super::refusal::{fault_of, is_encrypted, store_failure, tag_of};
 use super::request::{Authority, Op};
 use super::xml::{Element, tag};
-use crate::core::digest::Algorithm;
+use crate::core::digest::{Algorithm, Expected};
 use crate::core::upload::ask::Answer;
 use crate::core::upload::failure::UpFailure;
 use crate::core::upload::found::{Call, Found, Job, Proof, Turn};
 use crate::core::upload::session::Before;
 use crate::core::upload::verdict::{Row, store_row};
-use crate::core::upload::wire::{is_new, size_told, standing, wrong_size};
+use crate::core::upload::wire::{is_new, is_untouched, size_told, standing, wrong_size};
 
 /// What the tag of the whole says.
 enum Tag {
@@ -73,6 +73,7 @@ impl S3 {
             200..=299 => match self.tag_says(job, tag_of(answer).as_deref(), is_encrypted(answer)) {
                 Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
                 Tag::Other(failure) => Turn::failed(failure),
+                Tag::Mute if self.is_as_before(job, answer) => Turn::failed(UpFailure::Untouched),
                 Tag::Mute if told.is_some() => Turn::Found(Found::Complete(Proof::Size)),
                 Tag::Mute => Turn::Found(Found::Complete(Proof::Status)),
             },
@@ -81,6 +82,14 @@ impl S3 {
             401 | 403 | 405 | 501 => self.unseen(job),
             _ => self.refused(job, call, answer),
         }
+    }
+
+    /// What stands there has the tag of what stood there before, and not one that the store gave what was sent.
+    fn is_as_before(&self, job: &Job, answer: &Answer) -> bool {
+        let before = job.session.target.before.as_ref().unwrap_or(&Before::Untold);
+        let given =
+            tag_of(answer).is_some_and(|tag| self.whole_tag.as_deref().is_some_and(|ours| bare(ours) == bare(&tag)));
+        !given && is_untouched(&standing(answer), before)
     }
 
     /// Nobody lets us look: the tag that the store gave the whole has to do, where it gave one.
@@ -124,13 +133,15 @@ impl S3 {
         let (Some(told), false) = (told, encrypted) else { return Tag::Mute };
         let parts = &job.session.parts;
         let ours = if self.is_single(job) {
-            parts.first().map(|part| bare(&part.etag).to_owned()).filter(|tag| md5_of(tag).is_some())
+            let told = parts.first().map(|part| bare(&part.etag).to_owned()).filter(|tag| md5_of(tag).is_some());
+            // Of the body that was sent in this session it is known, whatever the store said of it.
+            self.sums.md5.as_ref().map(Expected::hex).or(told)
         } else {
             composite(parts)
         };
         let comparable = match self.is_single(job) {
             true => md5_of(told).is_some(),
-            false => is_composite(told, parts.len()),
+            false => is_composite(told),
         };
         match ours.filter(|_| comparable) {
             Some(ours) if ours.eq_ignore_ascii_case(bare(told)) => Tag::Ours,

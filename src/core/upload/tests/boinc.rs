@@ -104,15 +104,45 @@ fn more_than_the_file_has_is_another_file() {
     assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Status }));
 }
 
+/// What stands there before this record has sent anything, and how much of it is kept, whatever it is: nothing.
 #[test]
-fn what_another_server_of_the_same_store_took_is_found() {
-    let mut sim = boinc(Front::Apache, MIB);
-    sim.server.file = Some(sim.source[..700_000].to_vec());
-    assert_eq!(sim.session(), STORED);
-    assert_eq!(sim.sent, MIB - 700_000);
-    sim.sent = 0;
-    assert_eq!(sim.session(), STORED);
-    assert_eq!(sim.sent, 0, "once there, it is not sent again");
+fn what_nobody_sent_from_here_is_written_over_from_the_start() {
+    let noise = bytes(MIB, 99);
+    for (size, prior) in [(MIB, 700_000), (MIB, MIB), (5000, 3000), (5000, 5000)] {
+        for cut in [None, Some(size / 2)] {
+            let prior_bytes = &noise[..usize::try_from(prior).expect("fits")];
+            let mut sim = boinc(Front::Apache, size);
+            sim.server.file = Some(prior_bytes.to_vec());
+            sim.cuts = cut.into_iter().collect();
+            let end = sim.run(20);
+            assert!(matches!(end, UpEnd::Stored { .. }), "{size} over {prior}, cut {cut:?}: {end:?}");
+            assert!(sim.server.file.as_ref() == Some(&sim.source), "{size} over {prior}, cut {cut:?}");
+        }
+    }
+}
+
+/// The size is right before a byte is sent, so that it is no evidence afterwards.
+#[test]
+fn a_size_that_was_right_before_is_no_evidence() {
+    for (prior, confirmed) in [(MIB, Proof::Status), (MIB - 1, Proof::Size)] {
+        let mut sim = boinc(Front::Apache, MIB);
+        sim.server.file = Some(bytes(prior, 99));
+        assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed }), "{prior}");
+        assert!(sim.server.file.as_ref() == Some(&sim.source));
+    }
+}
+
+/// Bodies that die over an older version: a size never shows that a part has arrived, so that each segment is confirmed by
+/// the handler's word, and it ends.
+#[test]
+fn segments_over_an_older_version_are_confirmed_one_by_one() {
+    let mut sim = boinc(Front::Nginx, 4 * MIB);
+    sim.server.file = Some(bytes(4 * MIB, 99));
+    sim.server.dies_after = Some(MIB);
+    let end = sim.run(40);
+    assert!(matches!(end, UpEnd::Stored { .. }), "{end:?}");
+    assert!(sim.server.file.as_ref() == Some(&sim.source));
+    assert!(sim.bodies.iter().any(|body| body.start.0 > 0), "in segments");
 }
 
 #[test]
@@ -139,7 +169,8 @@ fn a_name_that_the_lines_cannot_carry() {
         let source = Source { stamp: sim.stamp, mark: None, digest: None };
         let (name, media_type, token) = (name.to_owned(), String::new(), String::new());
         let (protocol, server) = ((sim.make)(), sim.url.clone());
-        Plan { protocol, server, saved: None, source, name, media_type, token, read_back: Length::ZERO }
+        let (read_back, stale) = (Length::ZERO, Offset::ZERO);
+        Plan { protocol, server, saved: None, source, name, media_type, token, read_back, stale }
     };
     let now = crate::core::time::Epoch::from_secs(1);
     let step = UpXfer::new(plan("a\n</name>"), now).start(now);
@@ -163,7 +194,7 @@ fn an_edited_file_is_sent_whole_over_the_old_one() {
     sim.source = bytes(2 * MIB, 77);
     sim.stamp.mtime_ns = 9;
     sim.sent = 0;
-    assert_eq!(sim.session(), STORED);
+    assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Status }));
     assert_eq!((sim.sent, sim.restarted), (2 * MIB, Some(Change::Time)));
     assert_eq!(sim.server.file.as_ref(), Some(&sim.source));
 }
@@ -175,7 +206,7 @@ fn first_byte(size: u64, confirmed: u64, told: i64) -> Option<ByteRange> {
     let source = Source { stamp: Stamp { size: Length(size), mtime_ns: 1 }, mark: None, digest: None };
     let server = super::sim::url("http://up.example/cgi");
     let mut saved = UploadSession::new(Protocol::Boinc, server.clone(), source.clone(), now);
-    saved.confirmed = Offset(confirmed);
+    (saved.confirmed, saved.reached) = (Offset(confirmed), Offset(size));
     let plan = Plan {
         protocol: Box::new(Boinc::new(Length(1 << 50), None)),
         server,
@@ -185,6 +216,7 @@ fn first_byte(size: u64, confirmed: u64, told: i64) -> Option<ByteRange> {
         media_type: String::new(),
         token: String::new(),
         read_back: Length::ZERO,
+        stale: Offset::ZERO,
     };
     let mut xfer = UpXfer::new(plan, now);
     xfer.start(now);
@@ -224,7 +256,7 @@ fn a_gap_is_refused_and_the_smallest_size_taken() {
         token: String::new(),
         read_back: Length::ZERO,
     };
-    xfer_job.session.confirmed = Offset(5 << 30);
+    (xfer_job.session.confirmed, xfer_job.session.reached) = (Offset(5 << 30), Offset(9 << 30));
     let size = reply(0, "<file_size>7</file_size>", "");
     let turn = protocol.answered(&mut xfer_job, Call::Probe, &size);
     assert_eq!(turn, Turn::Found(Found::Confirmed(Offset((8 << 30) + 7))));

@@ -29,12 +29,24 @@ pub(super) struct Handler {
     pub(super) pages: u32,
     /// Bodies are thrown away, and status 0 said.
     pub(super) read_only: bool,
+    /// Bodies longer than this die without an answer, and nothing of them is kept.
+    pub(super) dies_after: Option<u64>,
 }
 
 impl Handler {
     pub(super) fn new(front: Front) -> Self {
         let (file, bad_signature, max_nbytes, locked) = (None, false, u64::MAX, 0);
-        Self { front, file, bad_signature, max_nbytes, locked, tells: None, pages: 0, read_only: false }
+        Self {
+            front,
+            file,
+            bad_signature,
+            max_nbytes,
+            locked,
+            tells: None,
+            pages: 0,
+            read_only: false,
+            dies_after: None,
+        }
     }
 
     fn refuse(&self, with_data: bool, status: i64, message: &str) -> Option<Answer> {
@@ -80,6 +92,9 @@ impl Handler {
         if self.locked > 0 {
             self.locked -= 1;
             return self.refuse(announced, 1, "can't lock file: locked by PID 1");
+        }
+        if self.dies_after.is_some_and(|most| data.len() as u64 > most) {
+            return None;
         }
         if self.read_only {
             return Some(reply(0, "", ""));

@@ -50,6 +50,14 @@ pub(super) struct Dav {
     pub(super) hides_empty: bool,
     /// Answers well, and keeps nothing.
     pub(super) forgets: bool,
+    /// MOVE is answered well, and does nothing.
+    pub(super) moves_not: bool,
+    /// Only GET is refused.
+    pub(super) no_get: Option<u16>,
+    /// DELETE is refused, and nothing goes.
+    pub(super) no_delete: bool,
+    /// What a MOVE leaves is spoilt.
+    pub(super) spoils_moved: bool,
     pub(super) counter: u64,
 }
 
@@ -69,6 +77,10 @@ impl Dav {
             etags: true,
             hides_empty: false,
             forgets: false,
+            moves_not: false,
+            no_get: None,
+            no_delete: false,
+            spoils_moved: false,
             counter: 0,
         }
     }
@@ -126,6 +138,9 @@ impl Server for Dav {
     fn serve(&mut self, request: &Request) -> Option<Answer> {
         let name = path(&request.ask.url);
         Some(match request.ask.method {
+            Method::Get if self.no_get.is_some() => answer(self.no_get.unwrap_or_default(), &[], b""),
+            Method::Delete if self.no_delete => answer(403, &[], b""),
+            Method::Move if self.moves_not => answer(201, &[], b""),
             Method::Put => self.put(request, &name),
             Method::Head | Method::Get => match (self.no_head, self.files.get(&name)) {
                 (Some(code), _) => answer(code, &[], b""),
@@ -148,7 +163,10 @@ impl Server for Dav {
                     answer(code, &[], b"")
                 }
                 (None, None) => answer(404, &[], b""),
-                (None, Some((_, bytes))) => {
+                (None, Some((_, mut bytes))) => {
+                    if self.spoils_moved {
+                        bytes.reverse();
+                    }
                     let to = super::sim::url(request.ask.field("destination").expect("a destination"));
                     self.store(&path(&to), bytes);
                     answer(201, &[], b"")

@@ -236,3 +236,69 @@ fn what_is_begun_anew_keeps_its_temporary_name() {
     direct.restart(direct.source.clone(), sim.now);
     assert_eq!(direct.target.temporary, None);
 }
+
+/// The old version is under its temporary name and cannot be removed: the new one goes to another, and a cut body is not taken for
+/// whole because the old one has its size.
+#[test]
+fn an_older_version_under_a_temporary_name_is_never_moved_into_place() {
+    for ranges in [Ranges::Refused(501), Ranges::Appended] {
+        for no_delete in [true, false] {
+            let server = Dav { no_move: Some(503), no_delete, ..Dav::new(ranges, Half::Nothing) };
+            let mut sim = put(server);
+            if ranges == Ranges::Appended {
+                sim.make = Box::new(|| Box::new(PutRange::default()));
+            }
+            failed(&mut sim);
+            (sim.source, sim.stamp.mtime_ns, sim.token) = (bytes(MIB, 6), 2, "0th3r");
+            (sim.server.no_move, sim.cuts) = (None, vec![sim.sent + MIB / 2].into());
+            let end = sim.run(5);
+            assert!(matches!(end, UpEnd::Stored { .. }), "{ranges:?} {no_delete}: {end:?}");
+            assert!(sim.server.stored() == Some(&sim.source[..]), "{ranges:?} {no_delete}");
+            let left = sim.server.files.keys().any(|name| name.ends_with(".part-t0k3n"));
+            assert_eq!(left, no_delete, "{:?}", sim.server.files.keys());
+        }
+    }
+}
+
+/// A success that left under the name what stood there before, by its tag.
+#[test]
+fn what_stood_there_before_is_not_the_file() {
+    let old = |server: Dav| {
+        let mut sim = put(server);
+        sim.server.files.insert("/d/f.bin".to_owned(), (99, bytes(MIB, 44)));
+        sim
+    };
+    let direct = || Dav { only: Some(("/d/f.bin".to_owned(), 403)), ..dav() };
+    for server in [Dav { moves_not: true, ..dav() }, Dav { forgets: true, ..direct() }] {
+        for read_back in [Length::ZERO, ReadBack::Always.up_to()] {
+            let mut sim = Sim { read_back, ..old(server.clone()) };
+            let failure = failed(&mut sim);
+            assert!(matches!(failure, UpFailure::WrongDigest { .. }), "{failure}");
+        }
+        let mut sim = old(Dav { no_get: Some(403), ..server });
+        assert_eq!(failed(&mut sim), UpFailure::Untouched);
+        // It was the same file: to be read is all that can show it.
+        sim = old(Dav { no_get: None, ..sim.server });
+        sim.server.files.insert("/d/f.bin".to_owned(), (99, sim.source.clone()));
+        assert_eq!(sim.session(), Came::End(UpEnd::Stored { confirmed: Proof::Digest(Algorithm::Sha256) }));
+    }
+}
+
+#[test]
+fn a_demand_to_verify_is_met_under_the_final_name_or_it_is_a_failure() {
+    let always = |server: Dav| Sim { read_back: ReadBack::Always.up_to(), ..put(server) };
+    let direct = || Dav { only: Some(("/d/f.bin".to_owned(), 403)), ..dav() };
+    for server in [dav(), direct()] {
+        let verified = Came::End(UpEnd::Stored { confirmed: Proof::Digest(Algorithm::Sha256) });
+        assert_eq!(always(server.clone()).session(), verified);
+        for code in [403, 404] {
+            let mut sim = always(Dav { no_get: Some(code), ..server.clone() });
+            let failure = failed(&mut sim);
+            assert_eq!(failure, UpFailure::Unread { code });
+            assert_eq!(judge(&failure).scope, UpScope::RefuseServer);
+        }
+        assert_eq!(failed(&mut always(Dav { no_head: Some(405), ..server })), UpFailure::Unread { code: 405 });
+    }
+    let failure = failed(&mut always(Dav { spoils_moved: true, ..dav() }));
+    assert!(matches!(failure, UpFailure::WrongDigest { .. }), "{failure}");
+}

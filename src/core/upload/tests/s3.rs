@@ -169,6 +169,26 @@ fn tags_of_every_kind() {
     }
 }
 
+/// A success that left under the key what stood there before, or that stored something else.
+#[test]
+fn what_the_tags_contradict_is_never_done() {
+    let md5 = |byte: &str| format!("\"{}\"", byte.repeat(16));
+    let closed = "<CompleteMultipartUploadResult><ETag>\"x\"</ETag></CompleteMultipartUploadResult>";
+    let parts = |n: u32| format!("\"{}-{n}\"", "ab".repeat(16));
+    for (size, tag) in
+        [(SIZE, md5("ab")), (SIZE, parts(2)), (SIZE, parts(4)), (SIZE, "\"word\"".into()), (MIB, md5("ab"))]
+    {
+        let mut sim = s3(size, S3Server::new());
+        let old = super::s3_server::Stored { bytes: super::sim::bytes(size, 99), tag: tag.clone() };
+        sim.server.object = Some(old);
+        let done = || Instead::Say(super::sim::answer(200, &[], closed.as_bytes()));
+        sim.server.instead = (0..4).map(|_| (if size == MIB { Is::Put } else { Is::Complete }, done())).collect();
+        let end = sim.session();
+        let failed = matches!(end, Came::End(UpEnd::Failed(UpFailure::WrongDigest { .. } | UpFailure::Untouched)));
+        assert!(failed, "{size} {tag}: {end:?}");
+    }
+}
+
 #[test]
 fn an_error_that_looks_like_success_is_none() {
     let mut sim = s3(SIZE, S3Server::new());

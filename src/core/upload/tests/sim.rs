@@ -58,6 +58,7 @@ pub(super) struct Sim<S> {
     pub(super) digest: Option<Expected>,
     pub(super) url: MirrorUrl,
     pub(super) read_back: Length,
+    pub(super) token: &'static str,
     /// The record on disk.
     pub(super) disk: Option<UploadSession>,
     pub(super) now: Epoch,
@@ -147,6 +148,7 @@ impl<S: Server> Sim<S> {
             digest: None,
             url: url(to),
             read_back: Length(0),
+            token: "t0k3n",
             disk: None,
             now: Epoch::from_secs(1_000_000),
             sent: 0,
@@ -173,8 +175,9 @@ impl<S: Server> Sim<S> {
             source,
             name: "f.bin".to_owned(),
             media_type: "application/octet-stream".to_owned(),
-            token: "t0k3n".to_owned(),
+            token: self.token.to_owned(),
             read_back: self.read_back,
+            stale: Offset::ZERO,
         };
         UpXfer::new(plan, self.now)
     }

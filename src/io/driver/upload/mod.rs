@@ -14,7 +14,7 @@ use crate::core::digest::Algorithm;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::{End, Timeouts};
 use crate::core::pers_xfer::record::{Evidence, Finished, Placed};
-use crate::core::range::Length;
+use crate::core::range::{Length, Offset};
 use crate::core::time::Epoch;
 use crate::core::upload::{ABANDON_PATIENCE, Persist, Proof, Protocol, UpEnd, UploadProtocol, UploadSession};
 use crate::core::url::{MirrorUrl, Origin};
@@ -22,7 +22,7 @@ use crate::io::clock::Clock;
 use crate::io::transport::{Credentials, Throttle, Uplink};
 use session::Session;
 
-pub use source::{Known, identity_of};
+pub use source::{Known, digest_of_file, identity_of};
 
 /// What a session is to do, and with what.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub struct Orders {
     pub media_type: String,
     /// A file up to this size is read back and compared where the server names no digest.
     pub read_back: Length,
+    /// At any server of the transfer, bytes of an older version of the file may stand up to here.
+    pub stale: Offset,
     /// How patient to be.
     pub timeouts: Timeouts,
 }
@@ -172,7 +174,12 @@ fn finished_of(end: &UpEnd, session: &UploadSession, inode: u64, at: Epoch) -> O
     let stamp = session.source.stamp;
     let server_digest = if let Proof::Digest(algorithm) = confirmed { Some(*algorithm) } else { None };
     let evidence = evidence_of(*confirmed);
-    let placed = Some(Placed { server: session.server.clone(), found: session.found.as_length() });
+    let placed = Some(Placed {
+        server: session.server.clone(),
+        found: session.found.as_length(),
+        ctime_ns: session.source.mark.map(|mark| mark.ctime_ns),
+        digest: session.source.digest.clone(),
+    });
     Some(Finished { at, evidence, size: stamp.size, mtime_ns: stamp.mtime_ns, inode, server_digest, placed })
 }
 

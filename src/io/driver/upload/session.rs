@@ -94,6 +94,7 @@ impl Session {
             media_type: orders.media_type,
             token: hands.token.clone(),
             read_back: orders.read_back,
+            stale: orders.stale,
         };
         let machine = UpXfer::new(plan, hands.clock.now().wall);
         Self {

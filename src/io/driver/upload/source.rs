@@ -129,6 +129,24 @@ fn mark_of(meta: &Metadata) -> Mark {
     Mark { ctime_ns: nanoseconds(meta.ctime(), meta.ctime_nsec()), inode: meta.ino() }
 }
 
+/// The digest of a whole file, read at once.
+pub fn digest_of_file(path: &Path, algorithm: Algorithm) -> std::io::Result<Expected> {
+    use std::io::Read as _;
+
+    let mut file = File::open(path)?;
+    let (mut digests, mut buffer) = (Digests::new(&[algorithm]), vec![0; PIECE]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(n) => digests.update(&buffer[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let bytes = digests.finish().pop().map(|(_, bytes)| bytes).unwrap_or_default();
+    Ok(Expected { algorithm, bytes })
+}
+
 fn stamp_of(meta: &Metadata) -> Stamp {
     Stamp { size: Length(meta.len()), mtime_ns: nanoseconds(meta.mtime(), meta.mtime_nsec()) }
 }

@@ -49,6 +49,8 @@ impl State {
         let page = match fault {
             BoincFault::Page(status) => Some(Said::Page(status)),
             BoincFault::EmptyReply => Some(Said::Empty),
+            BoincFault::Wrapped(size) => Some(Said::Wrapped(size)),
+            BoincFault::WithStatus(status, size) => Some(Said::WithStatus(status, size)),
             _ => None,
         };
         if let Some(page) = page {

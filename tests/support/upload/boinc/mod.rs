@@ -69,6 +69,10 @@ pub(crate) enum BoincFault {
     Page(u16),
     /// 200 and nothing.
     EmptyReply,
+    /// A page with 200, and within it a reply that all is well and so many bytes are there; nothing is stored.
+    Wrapped(u64),
+    /// Such a reply with this status, and no page around it.
+    WithStatus(u16, u64),
     /// A query is answered with this number, as it is.
     SizeIs(i64),
 }
@@ -206,6 +210,8 @@ impl State {
             BoincFault::DiskFull { .. } => return Said::reply(1, "the upload disk is full"),
             BoincFault::Page(status) => return Said::Page(status),
             BoincFault::EmptyReply => return Said::Empty,
+            BoincFault::Wrapped(size) => return Said::Wrapped(size),
+            BoincFault::WithStatus(status, size) => return Said::WithStatus(status, size),
             BoincFault::Cut { .. } | BoincFault::AnswerLost => return Said::Nothing(Way::Close),
             BoincFault::Stall { .. } => return Said::Nothing(Way::Silence),
             BoincFault::SizeIs(size) => return Said::Size(size),
@@ -237,6 +243,10 @@ enum Said {
     Page(u16),
     /// 200 without a body.
     Empty,
+    /// A reply of success and this size, within a page.
+    Wrapped(u64),
+    /// The same with this status, and no page.
+    WithStatus(u16, u64),
     /// No answer.
     Nothing(Way),
     /// A reply of this status that nobody hears.
@@ -252,7 +262,7 @@ impl Said {
         match self {
             Self::Reply(status, _) | Self::Lost(status) => Some(*status),
             Self::Size(_) => Some(0),
-            Self::Page(_) | Self::Empty | Self::Nothing(_) => None,
+            Self::Page(_) | Self::Empty | Self::Wrapped(_) | Self::WithStatus(..) | Self::Nothing(_) => None,
         }
     }
 
@@ -262,6 +272,10 @@ impl Said {
             Self::Size(size) => (200, lines(0, "file_size", &size.to_string())),
             Self::Page(status) => (status, "An error occurred while reading the reply\n".to_owned()),
             Self::Empty => (200, String::new()),
+            Self::Wrapped(size) => {
+                (200, format!("<html><body>\n{}</body></html>\n", lines(0, "file_size", &size.to_string())))
+            }
+            Self::WithStatus(status, size) => (status, lines(0, "file_size", &size.to_string())),
             Self::Nothing(way) => return way,
             Self::Lost(_) => return Way::Close,
         };
