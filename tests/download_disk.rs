@@ -280,6 +280,24 @@ fn a_pipe_put_in_place_of_the_part_file_holds_nobody_up() {
     }
 }
 
+/// A pipe instead of a file of ours between two runs: the next run makes the file anew, or goes on without.
+#[test]
+fn pipes_put_in_place_of_its_files_between_two_runs_are_replaced() {
+    for suffix in ["persxfer-part", "persxfer-journal", "persxfer-journal-next", "persxfer-part2"] {
+        let (w, data) = (World::new(), noise(140, 2 * MB));
+        let served = Served::new(&data);
+        let rig = Rig::start(move |a| if a.n == 0 { served.reply(a).cut(MB, End::Hang) } else { served.reply(a) });
+        w.download(&rig.url("/f")).start().kill_when(|| rig.has_sent(MB));
+        let pipe = w.path(&format!("out.bin.{suffix}"));
+        // There may be none of that name.
+        let _ = fs::remove_file(&pipe);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        w.download(&rig.url("/f")).run().exits(0);
+        w.holds(&data);
+        assert_eq!(w.leftovers(), Vec::<PathBuf>::new(), "{suffix}");
+    }
+}
+
 /// Nobody can be told of what happens; the file arrives all the same.
 #[test]
 fn events_into_a_full_device_are_missed_at_the_end() {
