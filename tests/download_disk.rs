@@ -298,6 +298,23 @@ fn pipes_put_in_place_of_its_files_between_two_runs_are_replaced() {
     }
 }
 
+#[test]
+fn from_a_folder_that_was_deleted_absolute_paths_lead_where_they_always_did() {
+    let (w, data) = (World::new(), noise(141, 90_000));
+    let rig = right(&data);
+    for px in [w.download(&rig.url("/f")).out(Some("f".into())), w.download(&rig.url("/f")).dir(Path::new("d"))] {
+        px.nowhere().run().complains_in_one_line(5, "current folder");
+    }
+    w.download(&rig.url("/f")).out(None).nowhere().run().complains_in_one_line(5, "current folder");
+    assert_eq!(rig.count(), 0, "a request was sent");
+    w.download(&rig.url("/f")).nowhere().run().exits(0);
+    w.holds(&data);
+    w.download(&rig.url("/g")).dir(&w.folder("in")).nowhere().run().exits(0);
+    same_file(&w.path("in/g"), &data);
+    w.px(["state", "show"]).arg(&w.out).nowhere().run().exits(0);
+    w.px(["state", "forget"]).arg(&w.out).nowhere().run().exits(0);
+}
+
 /// Nobody can be told of what happens; the file arrives all the same.
 #[test]
 fn events_into_a_full_device_are_missed_at_the_end() {
