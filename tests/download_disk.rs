@@ -211,6 +211,18 @@ fn too_few_descriptors_are_local_trouble_that_is_told() {
     w.holds(&data);
 }
 
+/// Connections that were asked for must not take what files need: it goes on with as many as fit.
+#[test]
+fn connections_beyond_the_descriptors_are_not_made() {
+    for limit in ["-n 32", "-n 33", "-n 34", "-n 36", "-n 48"] {
+        let (w, data) = (World::new(), noise(145, 12 * MB));
+        let (rig, other) = (right(&data), right(&data));
+        let many = w.download(&rig.url("/f")).mirror(&other.url("/f")).args(&["--connections", "16"]);
+        many.ulimit(limit).run().exits(0);
+        w.holds(&data);
+    }
+}
+
 #[test]
 fn an_endless_body_ends_with_the_disk() {
     let w = World::new();
