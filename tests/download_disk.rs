@@ -336,6 +336,23 @@ fn events_into_a_full_device_are_missed_at_the_end() {
     w.holds(&data);
 }
 
+/// A reader that has seen enough is no error: the transfer goes on, and its status is its own.
+#[test]
+fn events_whose_reader_goes_away_are_not_missed() {
+    let (w, data) = (World::new(), noise(146, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(8 << 10, ms(60)));
+    let pipe = w.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // In the folder of this world.
+    let run = w.download(&rig.url("/f")).args(&["--progress", "json"]).stdout_to("pipe").start();
+    drop(fs::File::open(&pipe).unwrap());
+    let ran = run.end();
+    ran.exits(0).says(&["complete"]);
+    assert!(!ran.stderr.contains("lost"), "{ran}");
+    w.holds(&data);
+}
+
 #[test]
 fn a_link_at_the_target_is_not_written_through() {
     for overwrite in [false, true] {
