@@ -105,7 +105,7 @@ impl Wire {
 
     async fn send(&mut self, ask: &Ask) -> Option<Body> {
         self.request += 1;
-        let hop = Hop { ask, typed: &self.typed, first_origin: &self.first_origin, want: WantDigest::No };
+        let hop = Hop { ask, typed: &self.typed, first_origin: &self.first_origin, want: WantDigest::Yes };
         match self.hands.get(&hop, self.timeouts.first_byte).await {
             Ok((head, body)) => {
                 self.tell(News::Head(Box::new(head))).await;
