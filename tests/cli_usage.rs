@@ -326,6 +326,22 @@ fn a_dry_run_says_what_would_be_done_and_does_nothing() {
     assert_eq!(std::fs::read_dir(home.path()).expect("read").count(), 0, "nothing was written");
 }
 
+/// Data that cannot be written is trouble of this machine, whatever the command.
+#[test]
+fn a_full_device_under_standard_output_is_told() {
+    let home = home();
+    for words in [&["state", "list", "--json"][..], &["state", "check"], &["completions", "bash"], &["man"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a device");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_persxfer"));
+        command.args(words).current_dir(home.path()).env_clear().env("HOME", home.path());
+        let child = command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped()).spawn().expect("the program runs");
+        let out = child.wait_with_output().expect("it ends");
+        let said = text(&out.stderr);
+        assert_eq!((out.status.code(), said.lines().count()), (Some(5), 1), "{words:?}: {said}");
+        assert!(said.contains("standard output: No space left on device"), "{words:?}: {said}");
+    }
+}
+
 #[test]
 fn a_closed_pipe_is_success() {
     let home = home();

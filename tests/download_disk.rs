@@ -211,6 +211,18 @@ fn too_few_descriptors_are_local_trouble_that_is_told() {
     w.holds(&data);
 }
 
+/// Connections that were asked for must not take what files need: it goes on with as many as fit.
+#[test]
+fn connections_beyond_the_descriptors_are_not_made() {
+    for limit in ["-n 32", "-n 33", "-n 34", "-n 36", "-n 48"] {
+        let (w, data) = (World::new(), noise(145, 12 * MB));
+        let (rig, other) = (right(&data), right(&data));
+        let many = w.download(&rig.url("/f")).mirror(&other.url("/f")).args(&["--connections", "16"]);
+        many.ulimit(limit).run().exits(0);
+        w.holds(&data);
+    }
+}
+
 #[test]
 fn an_endless_body_ends_with_the_disk() {
     let w = World::new();
@@ -280,12 +292,64 @@ fn a_pipe_put_in_place_of_the_part_file_holds_nobody_up() {
     }
 }
 
+/// A pipe instead of a file of ours between two runs: the next run makes the file anew, or goes on without.
+#[test]
+fn pipes_put_in_place_of_its_files_between_two_runs_are_replaced() {
+    for suffix in ["persxfer-part", "persxfer-journal", "persxfer-journal-next", "persxfer-part2"] {
+        let (w, data) = (World::new(), noise(140, 2 * MB));
+        let served = Served::new(&data);
+        let rig = Rig::start(move |a| if a.n == 0 { served.reply(a).cut(MB, End::Hang) } else { served.reply(a) });
+        w.download(&rig.url("/f")).start().kill_when(|| rig.has_sent(MB));
+        let pipe = w.path(&format!("out.bin.{suffix}"));
+        // There may be none of that name.
+        let _ = fs::remove_file(&pipe);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        w.download(&rig.url("/f")).run().exits(0);
+        w.holds(&data);
+        assert_eq!(w.leftovers(), Vec::<PathBuf>::new(), "{suffix}");
+    }
+}
+
+#[test]
+fn from_a_folder_that_was_deleted_absolute_paths_lead_where_they_always_did() {
+    let (w, data) = (World::new(), noise(141, 90_000));
+    let rig = right(&data);
+    for px in [w.download(&rig.url("/f")).out(Some("f".into())), w.download(&rig.url("/f")).dir(Path::new("d"))] {
+        px.nowhere().run().complains_in_one_line(5, "current folder");
+    }
+    w.download(&rig.url("/f")).out(None).nowhere().run().complains_in_one_line(5, "current folder");
+    assert_eq!(rig.count(), 0, "a request was sent");
+    w.download(&rig.url("/f")).nowhere().run().exits(0);
+    w.holds(&data);
+    w.download(&rig.url("/g")).dir(&w.folder("in")).nowhere().run().exits(0);
+    same_file(&w.path("in/g"), &data);
+    w.px(["state", "show"]).arg(&w.out).nowhere().run().exits(0);
+    w.px(["state", "forget"]).arg(&w.out).nowhere().run().exits(0);
+}
+
 /// Nobody can be told of what happens; the file arrives all the same.
 #[test]
 fn events_into_a_full_device_are_missed_at_the_end() {
     let (w, data) = (World::new(), noise(139, 90_000));
     let ran = w.download(&right(&data).url("/f")).args(&["--progress", "json"]).stdout_to("/dev/full").run();
     ran.exits(5).says(&["events were lost", "No space left on device"]);
+    w.holds(&data);
+}
+
+/// A reader that has seen enough is no error: the transfer goes on, and its status is its own.
+#[test]
+fn events_whose_reader_goes_away_are_not_missed() {
+    let (w, data) = (World::new(), noise(146, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).pace(8 << 10, ms(60)));
+    let pipe = w.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // In the folder of this world.
+    let run = w.download(&rig.url("/f")).args(&["--progress", "json"]).stdout_to("pipe").start();
+    drop(fs::File::open(&pipe).unwrap());
+    let ran = run.end();
+    ran.exits(0).says(&["complete"]);
+    assert!(!ran.stderr.contains("lost"), "{ran}");
     w.holds(&data);
 }
 

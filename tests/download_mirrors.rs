@@ -5,7 +5,8 @@ mod support;
 use std::fs;
 use std::sync::Arc;
 
-use support::{End, Reply, Rig, Served, World, digest, noise};
+use rustix::process::Signal;
+use support::{End, Reply, Rig, Served, World, digest, ms, noise};
 
 const MB: usize = 1 << 20;
 
@@ -208,4 +209,70 @@ fn other_urls_for_the_same_target_become_its_mirrors() {
     w.holds(&data);
     // The first request may be for an earlier block, to compare that too.
     assert!(new.sent() < (MB + MB / 2) as u64, "the bytes held were not used: {} came", new.sent());
+}
+
+/// Answers with a few bytes a second.
+fn drip(data: &Arc<Vec<u8>>, pieces: usize) -> Rig {
+    let served = Served::new(data);
+    Rig::start(move |a| served.reply(a).pace(pieces, ms(200)))
+}
+
+/// Fewer bytes than another mirror could be compared with: nobody waits until they are more.
+#[test]
+fn a_first_answer_that_drips_is_left_for_another_mirror() {
+    for connections in ["1", "4"] {
+        let (w, data) = (World::new(), noise(96, 2 * MB));
+        let (slow, fast) = (drip(&data, 4), right(&data));
+        let px = w.download(&slow.url("/f")).mirror(&fast.url("/f")).args(&["--connections", connections]);
+        px.args(&["--stall-timeout", "6s"]).delays("1h", "2h").run().exits(0);
+        w.holds(&data);
+        assert!(slow.sent() < 64 << 10, "{} bytes of the drip", slow.sent());
+    }
+}
+
+/// What is compared brings nothing, so that a resumed session that drips is left too.
+#[test]
+fn a_comparison_that_drips_is_left_for_another_mirror() {
+    for connections in ["1", "4"] {
+        let (w, data) = (World::new(), noise(97, 2 * MB));
+        let served = Served::new(&data);
+        let slow = Rig::start(move |a| match a.n {
+            0 => served.reply(a).cut(MB, End::Hang),
+            // Faster than the stall rule asks for, and than what a first answer must bring.
+            _ => served.reply(a).pace(600, ms(200)),
+        });
+        let fast = right(&data);
+        let px = || w.download(&slow.url("/f")).args(&["--connections", connections, "--stall-timeout", "6s"]);
+        px().start().signal_when(Signal::TERM, || slow.has_sent(MB)).end().exits(4);
+        let story = w.px(["state", "show", "--json", "out.bin"]).run().stdout;
+        let story: serde_json::Value = serde_json::from_str(&story).unwrap();
+        let held = story["part"]["held"].as_u64().unwrap();
+        assert!(held > 128 << 10, "{held} bytes are held");
+        px().mirror(&fast.url("/f")).delays("1h", "2h").run().exits(0).says(&["stalled: below"]);
+        w.holds(&data);
+        // Of connections that are stopped when others are faster, more comes than is used.
+        let most = data.len() as u64 - held + (256 << 10);
+        assert!(connections != "1" || fast.sent() <= most, "{} bytes with {held} held", fast.sent());
+    }
+}
+
+/// Where every mirror drips, the last one that was asked is waited for: leaving it would bring nothing.
+#[test]
+fn where_all_mirrors_drip_the_file_comes_all_the_same() {
+    let (w, data) = (World::new(), noise(98, 4_000));
+    let rigs = [drip(&data, 100), drip(&data, 100)];
+    let px = w.download(&rigs[0].url("/f")).mirror(&rigs[1].url("/f")).args(&["--stall-timeout", "6s"]);
+    px.delays("1h", "2h").run().exits(0);
+    w.holds(&data);
+}
+
+/// A mirror that failed before is nothing to leave a slow one for.
+#[test]
+fn a_drip_is_waited_for_where_the_others_have_failed() {
+    let (w, data) = (World::new(), noise(99, 3_000));
+    let (busy, slow) = (Rig::start(|_| Reply::status(503)), drip(&data, 100));
+    let px = w.download(&busy.url("/f")).mirror(&slow.url("/f")).args(&["--stall-timeout", "6s"]);
+    px.delays("1h", "2h").run().exits(0);
+    w.holds(&data);
+    assert_eq!((busy.count(), slow.count()), (1, 1));
 }

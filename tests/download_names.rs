@@ -135,6 +135,26 @@ fn a_long_name_that_fits_is_not_shortened() {
 }
 
 #[test]
+fn a_name_that_no_system_takes_is_wrong_use_and_the_longest_one_works() {
+    let (w, data) = (World::new(), noise(128, 20_000));
+    let folder = w.folder("in");
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    for path in ["n".repeat(256), "n".repeat(300), format!("{}/f", "d".repeat(256))] {
+        let ran = w.download(&rig.url("/f")).out(Some(folder.join(&path))).run();
+        ran.complains_in_one_line(2, "a name in it has");
+        w.download(&rig.url("/f")).dir(&folder.join(&path)).run().complains_in_one_line(2, "a name in it has");
+    }
+    assert_eq!(rig.count(), 0, "a request was sent");
+    for bytes in [240, 241, 248, 255] {
+        let name = "n".repeat(bytes);
+        w.download(&rig.url("/f")).out(Some(folder.join(&name))).run().exits(0);
+        same_file(&folder.join(&name), &data);
+    }
+    assert_eq!(names_in(&folder).len(), 4, "{:?}", names_in(&folder));
+}
+
+#[test]
 fn a_transfer_remembers_the_name_it_got_first() {
     let (w, data) = (World::new(), noise(126, 2_000_000));
     let folder = w.folder("in");

@@ -50,6 +50,24 @@ fn another_mirrors_digest_of_the_whole_is_evidence() {
     from_both(&first, &second, &data).says(&["evidence: digest sha-256 by the server"]);
 }
 
+/// Further connections ask for the digest of the whole as the first one does: a server that names it only to those who ask
+/// would else contradict itself, or say nothing where it could vouch.
+#[test]
+fn whoever_names_digests_only_when_asked_is_asked_over_every_connection() {
+    let data = noise(1803, 4 * MB);
+    let (plain, naming) = (Served::new(&data).no_etag(), Served::new(&data).no_etag());
+    let name = named(&data);
+    let first = mirror(Served::new(&data).no_etag());
+    let second = Rig::start(move |a| match a.header("want-repr-digest") {
+        Some(want) if want.contains("sha-256") => naming.reply(a).header("Repr-Digest", &name).pace(64 << 10, ms(10)),
+        _ => plain.reply(a).pace(64 << 10, ms(10)),
+    });
+    from_both(&first, &second, &data).says(&["evidence: digest sha-256 by the server"]);
+    for asked in [first.asked(), second.asked()].concat() {
+        assert!(asked.header("want-repr-digest").is_some(), "asked for nothing, from {}", asked.from());
+    }
+}
+
 #[test]
 fn digests_of_parts_are_found_out_and_do_no_harm() {
     let data = noise(1801, 4 * MB);

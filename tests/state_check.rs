@@ -132,6 +132,26 @@ fn a_killed_download_over_several_connections_is_sound() {
     assert!(n < 12 * MB - kept + 3 * MB, "{n} bytes, with {kept} held");
 }
 
+/// Within the first seconds there are no sums: that a byte was changed cannot be found, and nobody is told that all is well.
+#[test]
+fn what_a_kill_left_without_sums_is_told_as_not_checked() {
+    let (w, data) = (World::new(), noise(708, 8 * MB));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a).cut(6 * MB, End::Hang));
+    download(&w, &rig, "1").start().kill_when(|| rig.has_sent(6 * MB) && held(&w) >= MB);
+    flip(&w.part(), MB / 2);
+    for more in [&[][..], &["--repair"][..]] {
+        let ran = found(&w, more, 0, "not checked; `--repair` keeps them");
+        assert!(
+            ran.stdout.contains("has no block sums yet for bytes ") && ran.stdout.contains("no damage found, "),
+            "{ran}"
+        );
+    }
+    let json: Value = serde_json::from_str(&check(&w, &["--json"]).stdout).expect("JSON");
+    assert_eq!(json["files"][0]["unchecked"], json["files"][0]["held"]);
+    assert_eq!((&json["faults"], &json["findings"][0]["kind"]), (&0.into(), &"unchecked".into()));
+}
+
 #[test]
 fn a_part_file_that_was_cut_is_told_and_continued() {
     for repair in [false, true] {

@@ -46,6 +46,7 @@ mod upload;
 mod view;
 
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -199,8 +200,13 @@ fn print(bytes: &[u8]) -> Result<Exit, Trouble> {
     Out::stdout().write(bytes).map(|()| Exit::Complete).map_err(|e| Trouble::io("write to", stdout, &e))
 }
 
+/// The folder that relative paths are meant from; empty where it was deleted, which [`target::absolute`] tells whoever
+/// gives one.
 fn working_folder() -> Result<PathBuf, Trouble> {
-    std::env::current_dir().map_err(|e| Trouble::io("find", Path::new("the current folder"), &e))
+    match std::env::current_dir() {
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(PathBuf::new()),
+        other => other.map_err(|e| Trouble::io("find", Path::new("the current folder"), &e)),
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use crate::cli::args::{Patience, Requests};
 use crate::cli::foreign;
 use crate::cli::settings::positive;
+use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::core::prefs::Travel;
 use crate::core::time::Delay;
@@ -37,18 +38,18 @@ pub(crate) fn read(
     for text in &requests.resolve {
         foreign::try_resolve(text).map_err(Trouble::Usage)?;
     }
-    let absolute = |path: &Option<PathBuf>| path.as_ref().map(|path| cwd.join(path));
+    let absolute = |path: &Option<PathBuf>| path.as_ref().map(|path| target::absolute(cwd, path)).transpose();
     let built_in = NetOptions::default();
     let options = NetOptions {
         headers: requests.headers.clone(),
         user: requests.user.as_deref().map(user).transpose()?,
         netrc: requests.netrc,
-        cookies: absolute(&requests.cookies),
+        cookies: absolute(&requests.cookies)?,
         user_agent: requests.user_agent.as_deref().map(user_agent).transpose()?,
         proxy: requests.proxy.clone(),
-        cacert: absolute(&requests.cacert),
-        cert: absolute(&requests.cert),
-        key: absolute(&requests.key),
+        cacert: absolute(&requests.cacert)?,
+        cert: absolute(&requests.cert)?,
+        key: absolute(&requests.key)?,
         insecure: requests.insecure,
         resolve: requests.resolve.clone(),
         family: match (requests.ipv4, requests.ipv6) {

@@ -152,7 +152,7 @@ fn apart_from_the_state(jobs: Vec<Job>, state_file: &Path) -> Result<Vec<Job>, T
 pub(crate) fn state_file(given: Option<&Path>, cwd: &Path) -> Result<PathBuf, Trouble> {
     use etcetera::BaseStrategy;
     if let Some(given) = given {
-        let path = cwd.join(given);
+        let path = target::absolute(cwd, given)?;
         return match std::fs::metadata(&path) {
             Ok(m) if m.is_dir() => {
                 Err(Trouble::option("--state-file", given.to_string_lossy(), "it is a folder; name a file in it"))

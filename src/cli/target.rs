@@ -1,5 +1,6 @@
 //! Where a download goes: from `-o`, `-O`, `--dir`, `--remote-header-name` and the URL to one absolute target.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -7,6 +8,7 @@ use crate::cli::args::Place;
 use crate::cli::foreign;
 use crate::cli::trouble::Trouble;
 use crate::core::failure::LocalFault;
+use crate::core::name::SAFE_MAX;
 use crate::core::url::MirrorUrl;
 use crate::engine::Target;
 
@@ -28,12 +30,39 @@ pub(crate) fn resolve(asked: Asked<'_>, cwd: &Path) -> Result<Target, Trouble> {
     let folder = asked.dir.map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
     if let Some(out) = asked.out {
         check_out(out)?;
-        return file(&folder.join(out));
+        return file(&absolute(&folder, out)?);
     }
+    let folder = absolute(&folder, Path::new(""))?;
     if asked.place.remote_header_name {
-        return Ok(Target::ServerNamed(tidy(&folder)));
+        let folder = tidy(&folder);
+        return check_length(&folder).map(|()| Target::ServerNamed(folder));
     }
     file(&folder.join(foreign::name_from_url(asked.url)))
+}
+
+/// A path as it is meant in the folder `cwd`, which is empty where the current folder was deleted: only an absolute path
+/// leads anywhere then.
+pub(crate) fn absolute(cwd: &Path, path: &Path) -> Result<PathBuf, Trouble> {
+    let path = cwd.join(path);
+    if path.is_absolute() {
+        return Ok(path);
+    }
+    let detail = "it was deleted; go to another folder, or give absolute paths".to_owned();
+    Err(Trouble::Io { doing: "find", path: "the current folder".to_owned(), detail })
+}
+
+/// May the path be looked up at all? What is missing yet would be found too long only when it is created.
+fn check_length(path: &Path) -> Result<(), Trouble> {
+    let bad = |why: String| Err(Trouble::option("the output", path.to_string_lossy(), why));
+    if let Some(long) = path.components().map(|c| c.as_os_str().len()).find(|bytes| *bytes > SAFE_MAX) {
+        return bad(format!("a name in it has {long} bytes, and may have {SAFE_MAX} at most; give a shorter one"));
+    }
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == ErrorKind::InvalidFilename => {
+            bad("it is longer than the system takes; give a shorter one".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn check_out(out: &Path) -> Result<(), Trouble> {
@@ -57,6 +86,7 @@ fn file(path: &Path) -> Result<Target, Trouble> {
     if foreign::is_working_name(name) {
         return bad("a download keeps its unfinished bytes under such names; give another one");
     }
+    check_length(&path)?;
     // Through a link we would replace what somebody else has put there, or the link itself.
     match std::fs::symlink_metadata(&path).map(|m| m.file_type()) {
         Ok(kind) if kind.is_symlink() => bad("it is a symbolic link; name the file that it is to lead to"),
@@ -166,6 +196,37 @@ mod tests {
         ] {
             let error = target(words, url).expect_err(words);
             assert!(error.contains(says), "{words}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_system_takes() {
+        for (bytes, fits) in [(1, true), (240, true), (255, true), (256, false), (300, false)] {
+            let name = "n".repeat(bytes);
+            for words in [format!("-o {name}"), format!("-o {name}/f"), format!("-d {name}"), format!("-J -d {name}")] {
+                let told = target(&words, "http://h/b");
+                assert_eq!(told.is_ok(), fits, "{bytes}: {told:?}");
+                assert!(fits || told.is_err_and(|why| why.contains(&format!("{bytes} bytes"))));
+            }
+        }
+        let deep = target(&format!("-o {}", "d/".repeat(2_100) + "f"), "http://h/b").expect_err("too long");
+        assert!(deep.contains("longer than the system takes"), "{deep}");
+    }
+
+    #[test]
+    fn without_a_current_folder_only_absolute_paths_lead_anywhere() {
+        let target = |words: &str| {
+            let place = Line::parse_from(std::iter::once("x").chain(words.split_whitespace())).place;
+            let url = samples::url("http://h/b");
+            let asked = Asked { place: &place, out: place.output.as_deref(), dir: place.dir.as_deref(), url: &url };
+            resolve(asked, Path::new("")).map_err(|t| (t.exit().code(), t.to_string()))
+        };
+        assert_eq!(target("-o /nowhere/f"), Ok(Target::File("/nowhere/f".into())));
+        assert_eq!(target("-o f -d /nowhere"), Ok(Target::File("/nowhere/f".into())));
+        assert_eq!(target("-d /nowhere"), Ok(Target::File("/nowhere/b".into())));
+        for words in ["", "-o f", "-d d", "-J", "-o f -d d"] {
+            let (exit, why) = target(words).expect_err(words);
+            assert!(exit == 5 && why.contains("current folder"), "{words}: {exit} {why}");
         }
     }
 

@@ -96,7 +96,7 @@ fn source(file: &Path, cwd: &Path) -> Result<PathBuf, Trouble> {
             "standard input cannot be sent, an upload that resumes has to read its bytes again; give a file's name (./- \
              for a file that is called so)",
         ),
-        _ => Ok(target::tidy(&cwd.join(file))),
+        _ => Ok(target::tidy(&target::absolute(cwd, file)?)),
     }
 }
 

@@ -212,6 +212,23 @@ mod tests {
         ");
     }
 
+    /// The record of a transfer that was killed knows of nothing that is held, and the session may go on from it all the same.
+    #[test]
+    fn a_session_of_which_nothing_is_known_is_not_told_to_begin_at_the_start() {
+        let mut plain = Plain::default();
+        let told: Vec<_> = samples::story()
+            .into_iter()
+            .map(|notice| match notice {
+                Notice::Session { id, number, url, mirror, .. } => {
+                    Notice::Session { id, number, url, mirror, held: Length::ZERO }
+                }
+                other => other,
+            })
+            .flat_map(|notice| plain.lines(&notice, at(0)))
+            .collect();
+        assert_eq!(told, ["f1.bin: session 2 with a.example:8080"]);
+    }
+
     #[test]
     fn an_upload_in_plain_lines() {
         let mut plain = Plain::default();

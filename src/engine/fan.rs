@@ -15,6 +15,7 @@ use crate::engine::hosts::key_of;
 use crate::engine::supervisor::Supervisor;
 use crate::engine::transfer::Transfer;
 use crate::io::driver::{FanPlan, FanSeat};
+use crate::io::limits;
 
 /// Connections to one host for one file, at most (design section 6).
 const MOST_A_HOST: usize = 16;
@@ -50,6 +51,7 @@ impl Supervisor<'_> {
         let seats: Vec<FanSeat> = seats.into_iter().map(|(_, seat)| seat).collect();
         let preferred = self.keeper.connections_of(&seats.get(own)?.url.origin());
         let (connections, per_origin) = how_many(&options, preferred, &seats);
+        let connections = connections.min(limits::connections(limits::descriptors()));
         let cuts = if self.settings.rounds == Rounds::Once { Cuts::Final } else { Cuts::Mended };
         Some((FanPlan { connections, per_origin, least, cuts, seats, own }, guests))
     }

@@ -22,7 +22,7 @@ use crate::engine::hosts::HostNews;
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, WaitReason};
 use crate::io::driver::upload::Known;
-use crate::io::driver::{FanPlan, Home, Orders, Terms};
+use crate::io::driver::{FanPlan, FanSeat, Home, Orders, Terms};
 use crate::io::part::{Clobber, PartStore, Spec};
 
 /// A transfer of at most this size need not enter the state before its end, if that comes within the first second.
@@ -239,6 +239,8 @@ impl Transfer {
         let (url, named_with) = (asked.url.clone(), asked.named_with.clone());
         let first_origin = record.mirrors.first()?.url.origin();
         let others = record.mirrors.iter().enumerate().any(|(i, m)| i != mirror && m.standing == Standing::Usable);
+        let may = |n: usize, seat: &FanSeat| n != fan.own && seat.not_before.is_none();
+        let unasked = fan.seats.iter().enumerate().any(|(n, s)| may(n, s) && self.machine.is_unasked(&s.url));
         Some(Orders {
             url,
             named_with,
@@ -247,6 +249,7 @@ impl Transfer {
             home: self.home()?,
             store: self.store.take(),
             terms: self.terms(spec),
+            unasked: if unasked { Company::Others } else { Company::Alone },
             company: if others { Company::Others } else { Company::Alone },
             freshness,
             revalidate: self.revalidate.clone(),

@@ -185,6 +185,9 @@ pub fn remove(path: &Path) -> Result<(), LocalFault> {
 /// What a system error means for a transfer: `doing` is a verb.
 pub fn local_fault(doing: &'static str, path: &Path, error: &io::Error) -> LocalFault {
     let (path, detail) = (path.display().to_string(), plain_error(error));
+    if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) {
+        return LocalFault::Io { doing, path, detail: limits::too_many_open(limits::descriptors()) };
+    }
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => LocalFault::DiskFull { path, detail },
         ErrorKind::FileTooLarge => LocalFault::FileTooLarge { path, detail: limits::too_large(limits::largest_file()) },
@@ -366,6 +369,8 @@ mod tests {
     #[test]
     fn a_full_disk_is_told_from_other_trouble() {
         let fault = |kind: ErrorKind| local_fault("write", Path::new("/x"), &io::Error::from(kind));
+        let none_left = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
+        assert!(local_fault("open", Path::new("/x"), &none_left).to_string().contains("ulimit -n"));
         assert!(matches!(fault(ErrorKind::StorageFull), LocalFault::DiskFull { .. }));
         assert!(matches!(fault(ErrorKind::QuotaExceeded), LocalFault::DiskFull { .. }));
         assert!(fault(ErrorKind::PermissionDenied).to_string().starts_with("cannot write /x: "));

@@ -12,6 +12,24 @@ pub fn descriptors() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
+/// So many connections for one file leave descriptors for what a download cannot do without, under a limit on them: each
+/// takes one, and another while it is being made.
+pub fn connections(limit: Option<u64>) -> usize {
+    let spare = limit.map_or(u64::MAX, |limit| limit.saturating_sub(LEAST_DESCRIPTORS));
+    usize::try_from(1 + spare / 2).unwrap_or(usize::MAX)
+}
+
+/// What to do where no descriptor is left.
+pub fn too_many_open(limit: Option<u64>) -> String {
+    match limit {
+        Some(limit) => format!(
+            "this process may have only {limit} files open at a time (ulimit -n); raise that limit, or allow fewer \
+             --connections and --max-transfers"
+        ),
+        None => "too many files are open; raise the limit on them, or allow fewer --max-transfers".to_owned(),
+    }
+}
+
 /// The largest file that this process may write (`ulimit -f`), in bytes, where there is a limit.
 pub fn largest_file() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
@@ -31,6 +49,13 @@ pub fn too_large(limit: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_everything_else() {
+        let told = [None, Some(8), Some(32), Some(33), Some(34), Some(64), Some(1024)].map(connections);
+        assert_eq!(told, [usize::MAX / 2 + 1, 1, 1, 1, 2, 17, 497]);
+        assert!(too_many_open(Some(33)).contains("only 33 files open at a time (ulimit -n)"));
+    }
 
     #[test]
     fn which_limit_it_was_is_told() {

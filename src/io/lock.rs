@@ -14,6 +14,7 @@ use crate::core::failure::LocalFault;
 use crate::core::time::Delay;
 use crate::io::durable::{PRIVATE, local_fault};
 use crate::io::effects;
+use crate::io::regular::regular;
 
 /// The first pause between two tries; each is twice as long as the one before.
 const FIRST_PAUSE: Delay = Delay::from_millis(1);
@@ -73,8 +74,9 @@ pub fn lock_path(state_file: &Path) -> PathBuf {
 fn open(path: &Path) -> Result<File, LocalFault> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(PRIVATE);
-    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
-    effects::open(&options, path).map_err(|error| local_fault("open the lock", path, &error))
+    options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed());
+    let file = effects::open(&options, path);
+    file.and_then(regular).map_err(|error| local_fault("open the lock", path, &error))
 }
 
 fn in_use(path: &Path, file: &mut File) -> LocalFault {
@@ -118,11 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_no_lock() {
+    fn neither_a_link_nor_a_pipe_is_a_lock() {
         let dir = tempfile::tempdir().expect("a folder");
         let path = dir.path().join("s.lock");
         std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).expect("linked");
         assert!(matches!(Lock::acquire(&path, Delay::ZERO), Err(LocalFault::Io { .. })));
+        std::fs::remove_file(&path).expect("removed");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::from_raw_mode(0o600)).expect("made");
+        assert!(matches!(Lock::acquire(&path, Delay::ZERO), Err(LocalFault::Io { .. })), "a pipe is none either");
         assert_eq!(lock_path(Path::new("/a/client_state.xml")), Path::new("/a/client_state.lock"));
     }
 }

@@ -13,7 +13,14 @@ use rustix::fs::OFlags;
 /// # Errors
 /// What the system said, or that it is no regular file.
 pub(crate) fn read_regular(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?;
+    regular(OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(path)?)
+}
+
+/// The file itself, which was opened without waiting.
+///
+/// # Errors
+/// What the system said, or that it is no regular file.
+pub(crate) fn regular(file: File) -> io::Result<File> {
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
 }
 

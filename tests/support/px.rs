@@ -225,6 +225,12 @@ impl Px<'_> {
         self
     }
 
+    /// In a folder that was deleted.
+    pub(crate) fn nowhere(mut self) -> Self {
+        self.shell = Some("mkdir gone && cd gone && rmdir ../gone".to_owned());
+        self
+    }
+
     /// Its standard output goes there.
     pub(crate) fn stdout_to(mut self, path: &'static str) -> Self {
         self.shell = Some(format!("exec >{path}"));

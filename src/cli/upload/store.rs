@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::Server;
 use crate::cli::args::Special;
 use crate::cli::foreign;
+use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::core::failure::LocalFault;
 use crate::core::upload::Protocol;
@@ -34,7 +35,7 @@ impl<'a> Stores<'a> {
     /// Reads the manifest, where there is one.
     pub(super) fn new(special: &'a Special, name: &'a [u8], cwd: &Path) -> Result<Self, Trouble> {
         let read = |given: &PathBuf| {
-            let path = cwd.join(given);
+            let path = target::absolute(cwd, given)?;
             let manifest = foreign::manifest(&path).map_err(|fault| {
                 Trouble::option(
                     "--s3-manifest",

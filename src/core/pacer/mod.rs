@@ -9,7 +9,7 @@ mod tests;
 
 use std::num::NonZeroU64;
 
-pub use stall::{Flow, LOOK_EVERY, StallMeter};
+pub use stall::{BodyMeter, Flow, LOOK_EVERY, StallMeter, TooSlow};
 
 use crate::core::time::{Delay, Mono};
 

@@ -1,5 +1,6 @@
 //! The stall rule: a body that comes more slowly than so many bytes a second, for so long, is given up.
 
+use crate::core::range::Length;
 use crate::core::time::{Delay, Mono};
 
 /// How often the driver feeds the meter at least, with zero bytes where none came.
@@ -69,6 +70,57 @@ impl StallMeter {
 
     fn restart(&mut self, now: Mono) {
         self.state = Some(Window { since: now, bytes: 0, looked: now });
+    }
+}
+
+/// What a body must bring: what the stall rule says, and where others could be asked instead, so much at its beginning within
+/// a quarter of the rule's window.
+#[derive(Clone, Debug)]
+pub struct BodyMeter {
+    rule: StallMeter,
+    beginning: Option<StallMeter>,
+    /// What is still missing of the beginning.
+    missing: u64,
+}
+
+/// A rate that was not reached, for so long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooSlow {
+    /// In bytes per second.
+    pub floor: u64,
+    /// For how long.
+    pub window: Delay,
+}
+
+impl BodyMeter {
+    /// By the stall rule; `beginning` is what must come within a quarter of its window, where anything must.
+    pub fn new(floor: u64, window: Delay, beginning: Option<Length>) -> Self {
+        let quarter = Delay::from_micros(window.as_micros() / 4);
+        let least = beginning.filter(|_| quarter > Delay::ZERO).map(|length| {
+            let a_second = u128::from(length.0) * 1_000_000 / u128::from(quarter.as_micros());
+            StallMeter::new(u64::try_from(a_second).unwrap_or(u64::MAX), quarter)
+        });
+        Self { rule: StallMeter::new(floor, window), beginning: least, missing: beginning.unwrap_or_default().0 }
+    }
+
+    /// So many bytes came, now; zero where it is only time to look. What was not reached, where it is too slow.
+    pub fn feed(&mut self, now: Mono, bytes: u64) -> Option<TooSlow> {
+        self.missing = self.missing.saturating_sub(bytes);
+        if self.missing == 0 {
+            self.beginning = None;
+        }
+        let meters = self.beginning.iter_mut().chain([&mut self.rule]);
+        let slow = |meter: &mut StallMeter| {
+            let told = TooSlow { floor: meter.floor, window: meter.window };
+            (meter.feed(now, bytes) == Flow::Stalled).then_some(told)
+        };
+        // Each is fed, whatever the other says.
+        meters.filter_map(slow).reduce(|first, _| first)
+    }
+
+    /// As [`StallMeter::excuse`].
+    pub fn excuse(&mut self, now: Mono) {
+        self.beginning.iter_mut().chain([&mut self.rule]).for_each(|meter| meter.excuse(now));
     }
 }
 

@@ -5,6 +5,7 @@ use std::num::NonZeroU64;
 use proptest::prelude::*;
 
 use super::*;
+use crate::core::range::Length;
 
 fn at(millis: u64) -> Mono {
     Mono::from_micros(millis * 1_000)
@@ -145,4 +146,35 @@ fn zero_switches_the_rule_off() {
         let mut meter = StallMeter::new(floor, window);
         assert_eq!(trips(&mut meter, |s| u64::from(s == 0), 0..500), None);
     }
+}
+
+/// Feeds the meter once a second with so many bytes; the second in which it was too slow, and by which rule.
+fn too_slow(meter: &mut BodyMeter, bytes: u64, seconds: u64) -> Option<(u64, u64)> {
+    (0..seconds).find_map(|s| meter.feed(at(s * 1_000), bytes).map(|slow| (s, slow.floor)))
+}
+
+#[test]
+fn the_beginning_of_a_body_is_held_to_more_where_others_could_be_asked() {
+    let meter = |beginning| BodyMeter::new(10, Delay::from_secs(60), beginning);
+    assert_eq!(too_slow(&mut meter(None), 20, 1_000), None);
+    let beginning = Some(Length(4_096));
+    assert_eq!(too_slow(&mut meter(beginning), 20, 1_000), Some((15, 273)));
+    assert_eq!(too_slow(&mut meter(beginning), 300, 1_000), None);
+    // Once its beginning has come, the rule is what is left.
+    let mut meter = meter(beginning);
+    assert_eq!(meter.feed(at(0), 4_096), None);
+    assert_eq!((1..1_000).find(|s| meter.feed(at(s * 1_000), 0).is_some()), Some(60));
+    let mut off = BodyMeter::new(10, Delay::ZERO, beginning);
+    assert_eq!(too_slow(&mut off, 1, 1_000), None);
+}
+
+#[test]
+fn a_beginning_that_we_held_up_ourselves_is_excused() {
+    let mut meter = BodyMeter::new(10, Delay::from_secs(60), Some(Length(4_096)));
+    let slow = (0..100).any(|s| {
+        let slow = meter.feed(at(s * 1_000), 20).is_some();
+        meter.excuse(at(s * 1_000));
+        slow
+    });
+    assert!(!slow);
 }

@@ -16,6 +16,14 @@ impl PersFileXfer {
         mirrors.map(|(i, _)| (i, self.holds.of(i, now.mono).map(|hold| hold.until))).collect()
     }
 
+    /// May this mirror be asked, without having failed in this transfer, as far as is remembered? Then there is something
+    /// to gain from it where another one drips; one that failed before may only cost time.
+    pub fn is_unasked(&self, url: &MirrorUrl) -> bool {
+        let usable = self.record.mirrors.iter().any(|mirror| mirror.url == *url && mirror.is_usable() && !mirror.tried);
+        let shown = url.redacted();
+        usable && self.record.history.iter().all(|past| past.url != shown)
+    }
+
     pub(super) fn serves(&mut self, url: &MirrorUrl) {
         if let Some(mirror) = self.record.mirrors.iter_mut().find(|mirror| mirror.url == *url) {
             (mirror.served, mirror.contributed) = (true, true);

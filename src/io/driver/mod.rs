@@ -51,6 +51,8 @@ pub struct Orders {
     pub terms: Terms,
     /// Are there other mirrors?
     pub company: Company,
+    /// Are there others that can be asked now, and have not failed yet? Then this one is not waited for if it drips.
+    pub unasked: Company,
     /// May a cache answer?
     pub freshness: Freshness,
     /// The finished file that is only asked about.

@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::core::failure::{Cut, Failure, LocalFault};
-use crate::core::file_xfer::{Event, Receive};
-use crate::core::pacer::{Flow, StallMeter};
+use crate::core::file_xfer::{Company, Event, OVERLAP, Receive};
+use crate::core::pacer::{BodyMeter, TooSlow};
 use crate::core::range::{Length, Offset};
 use crate::core::time::{Delay, Mono};
 use crate::io::driver::Tell;
@@ -21,11 +21,14 @@ const BEAT: Duration = Duration::from_millis(250);
 /// Progress is told at most so often.
 const TELL_EVERY: Delay = Delay::from_millis(100);
 
+/// With less of an answer no other mirror can show that it has the same file.
+pub(super) const LEAST_BEGINNING: Length = Length(4 << 10);
+
 /// One reading of a body.
 struct Reading {
     plan: Receive,
     at: Offset,
-    stall: StallMeter,
+    stall: BodyMeter,
     told: Mono,
     /// When this reading began, and what had been received then: a head without a body does not hold us for ever.
     began: Mono,
@@ -44,7 +47,7 @@ impl Session {
     pub(super) async fn receive(&mut self, plan: Receive) -> Result<Event, LocalFault> {
         let now = self.hands.clock.now().mono;
         let timeouts = self.orders.timeouts;
-        let stall = StallMeter::new(timeouts.stall_rate, timeouts.stall);
+        let stall = BodyMeter::new(timeouts.stall_rate, timeouts.stall, self.beginning(plan));
         let mut reading = Reading { plan, at: plan.at, stall, told: now, began: now, before: self.received };
         loop {
             if self.has_joined(&reading) {
@@ -119,8 +122,8 @@ impl Session {
                     if let Some(content) = &mut open.content {
                         content.feed(&chunk);
                     }
-                    if reading.stall.feed(now, length.0) == Flow::Stalled {
-                        return Ok(Arrived::Broken(self.stalled()));
+                    if let Some(slow) = reading.stall.feed(now, length.0) {
+                        return Ok(Arrived::Broken(stalled(slow)));
                     }
                     if let Some(throttle) = &self.hands.throttle
                         && throttle.pass(length.0).await == Brake::Waited
@@ -136,8 +139,8 @@ impl Session {
                     if let Some(store) = &mut self.store {
                         store.tick(now)?;
                     }
-                    if reading.stall.feed(now, 0) == Flow::Stalled {
-                        return Ok(Arrived::Broken(self.stalled()));
+                    if let Some(slow) = reading.stall.feed(now, 0) {
+                        return Ok(Arrived::Broken(stalled(slow)));
                     }
                     let waited = now.since(reading.began);
                     if self.received == reading.before && waited >= self.orders.timeouts.first_byte {
@@ -148,9 +151,11 @@ impl Session {
         }
     }
 
-    fn stalled(&self) -> Failure {
-        let timeouts = self.orders.timeouts;
-        Failure::Stalled { floor: timeouts.stall_rate, window: timeouts.stall }
+    /// What must come soon where others could be asked instead: what is compared brings nothing, however long it takes.
+    fn beginning(&self, plan: Receive) -> Option<Length> {
+        let compared = plan.compare_until.as_length().saturating_sub(plan.at.as_length());
+        let needed = if compared > Length::ZERO { compared.min(OVERLAP) } else { LEAST_BEGINNING };
+        (self.orders.unasked == Company::Others).then_some(needed)
     }
 
     /// Uses a chunk: compares, then appends. An event where the machine must decide.
@@ -233,4 +238,8 @@ impl Session {
         (self.tell)(Tell::Progress { held, received: self.received });
         Ok(())
     }
+}
+
+pub(super) fn stalled(TooSlow { floor, window }: TooSlow) -> Failure {
+    Failure::Stalled { floor, window }
 }

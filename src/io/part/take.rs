@@ -166,12 +166,13 @@ fn create_new(path: &Path) -> io::Result<File> {
     effects::open(OpenOptions::new().read(true).write(true).create_new(true).mode(0o600), path)
 }
 
-/// `None` where the name is gone, or became a link, since it was looked at.
+/// `None` where the name is gone, or became a link or a pipe, since it was looked at.
 fn open_existing(path: &Path) -> Result<Option<File>, LocalFault> {
     // Flags have few bits, none of them the sign.
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     match OpenOptions::new().read(true).write(true).custom_flags(flags).open(path) {
-        Ok(file) => Ok(Some(file)),
+        // What was looked at may have been replaced by a pipe since: the next look tells.
+        Ok(file) => Ok(file.metadata().is_ok_and(|meta| meta.is_file()).then_some(file)),
         Err(e) if e.kind() == ErrorKind::NotFound || is_loop(&e) => Ok(None),
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
             Err(not_ours(path, "cannot be opened by this user; delete it, or go on as the user who began it"))

@@ -48,6 +48,8 @@ pub(super) enum Kind {
     Journal,
     /// Less is held than the record says.
     Short,
+    /// Bytes have no block sums yet, so that nothing tells what was written there.
+    Unchecked,
     /// It cannot be looked at.
     Unreadable,
     /// No transfer owns it.
@@ -81,6 +83,8 @@ pub(super) struct File {
     pub(super) held: u64,
     pub(super) segments: usize,
     pub(super) verified: u64,
+    /// Bytes that are held and have no block sums.
+    pub(super) unchecked: u64,
     pub(super) journal: &'static str,
     pub(super) holder: Option<String>,
 }
@@ -151,6 +155,7 @@ impl Kind {
             Self::Strange => "strange",
             Self::Journal => "journal",
             Self::Short => "short",
+            Self::Unchecked => "unchecked",
             Self::Unreadable => "unreadable",
             Self::Orphan => "orphan",
             Self::Busy => "busy",
@@ -229,7 +234,9 @@ impl Overview {
             );
         }
         let title = title(&self.state_file, self.transfers);
+        let unchecked: u64 = self.files.iter().map(|file| file.unchecked).sum();
         match (self.faults(), self.count(Grade::Repaired)) {
+            (0, 0) if unchecked > 0 => format!("{title}, no damage found, {} not checked", human_size(unchecked)),
             (0, 0) => format!("{title}, no damage"),
             (n, 0) => format!("{title}, {} found", counted(n, "fault")),
             (0, n) => format!("{title}, {} repaired", counted(n, "fault")),
@@ -245,6 +252,7 @@ impl Overview {
             held: file.held,
             segments: file.segments,
             verified: file.verified,
+            unchecked: file.unchecked,
             journal: file.journal,
             in_use_by: file.holder.clone(),
         };
@@ -280,6 +288,7 @@ struct FileForm {
     held: u64,
     segments: usize,
     verified: u64,
+    unchecked: u64,
     journal: &'static str,
     in_use_by: Option<String>,
 }

@@ -6,7 +6,7 @@ use crate::cli::foreign::{Inspection, JournalState, PartState, human_size};
 use crate::cli::state::check::finding::{File, Finding, Grade, Kind, bytes};
 use crate::cli::state::{Desk, pick};
 use crate::core::pers_xfer::record::{Direction, Record, Status};
-use crate::core::range::ByteRange;
+use crate::core::range::{ByteRange, Offset, RangeSet};
 
 /// What is known of one part file.
 pub(super) struct Seen {
@@ -51,6 +51,10 @@ const REFETCHED: &str = "the next session fetches again what is missing, nothing
 /// What a person can do.
 const REPAIR: &str = "`persxfer state check --repair` has just these bytes fetched again, by the next session";
 
+/// What nothing is known against.
+const KEPT: &str = "`--repair` keeps them; a checksum of the whole file tells in the end, and without one `persxfer state \
+                    forget` and the same command fetch everything anew";
+
 impl Case<'_> {
     fn judge(&self) -> Seen {
         let findings = if self.holder.is_some() { self.hints() } else { self.findings() };
@@ -71,6 +75,7 @@ impl Case<'_> {
             held: found.held.length().0,
             segments: found.held.iter().len(),
             verified: found.verified.0,
+            unchecked: self.unproven().length().0,
             journal: word(found.journal),
             holder: self.holder.clone(),
         })
@@ -130,7 +135,22 @@ impl Case<'_> {
         if self.found.damaged.is_empty() {
             findings.extend(self.short());
         }
+        findings.extend(self.unchecked());
         findings
+    }
+
+    /// What is held beyond the block sums: that nothing was found there says nothing.
+    fn unchecked(&self) -> Option<Finding> {
+        let unproven: Vec<ByteRange> = self.unproven().iter().collect();
+        let text = || format!("has no block sums yet for {}: not checked", bytes(&unproven));
+        (!unproven.is_empty())
+            .then(|| Finding { ranges: unproven.clone(), ..Finding::note(Kind::Unchecked, text(), KEPT) })
+    }
+
+    fn unproven(&self) -> RangeSet {
+        let mut unproven = self.found.held.clone();
+        unproven.remove(ByteRange::new(Offset::ZERO, Offset(self.found.verified.0)));
+        unproven
     }
 
     /// What the journal's own state means.

@@ -31,7 +31,14 @@ pub(super) fn repair(desk: &Desk<'_>, record: &Record, seen: &mut Seen) -> Resul
     if again.as_ref().is_none_or(|again| again.findings.iter().all(|finding| finding.grade != Grade::Damage)) {
         done(seen, &left);
     }
-    seen.file = again.and_then(|again| again.file);
+    seen.findings.retain(|finding| finding.kind != Kind::Unchecked);
+    if let Some(again) = again {
+        // What lies beyond a gap that was made has no sums any more.
+        seen.findings.extend(again.findings.into_iter().filter(|finding| finding.kind == Kind::Unchecked));
+        seen.file = again.file;
+    } else {
+        seen.file = None;
+    }
     Ok(())
 }
 

@@ -61,6 +61,27 @@ fn a_sound_file_is_told_in_a_line() {
 }
 
 #[test]
+fn what_has_no_sums_is_told_as_not_checked_and_is_no_damage() {
+    let young = || Inspection { verified: Length::ZERO, held: set(&[(0, 1), (2, 3)]), ..sound() };
+    let book = with(book(young()), |record| record.dossier.part.held = Length(MB));
+    let words =
+        "has no block sums yet for bytes 0-1048575, 2097152-3145727 (2.0 MiB): not checked; `--repair` keeps them";
+    told(&book, 0, words);
+    told(&book, 0, ", no damage found, 2.0 MiB not checked\n");
+    for more in [&[][..], &["--repair"][..]] {
+        let (out, _, exit) = ran(&book, &[&["check", "--json"], more].concat());
+        assert_eq!(exit, Ok(0), "{out}");
+        let told: serde_json::Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!((&told["faults"], &told["files"][0]["unchecked"]), (&0.into(), &(2 * MB).into()));
+        let finding = &told["findings"][0];
+        assert_eq!((&finding["kind"], &finding["grade"]), (&"unchecked".into(), &"note".into()));
+        assert_eq!(finding["ranges"], serde_json::json!([[0, MB], [2 * MB, 3 * MB]]));
+    }
+    let whole = Inspection { verified: Length(3 * MB), ..sound() };
+    told(&self::book(whole), 0, ", no damage\n");
+}
+
+#[test]
 fn damage_is_told_with_its_place_and_what_to_do() {
     let wrong = Inspection { damaged: vec![range(1, 2)], ..sound() };
     told(&book(wrong.clone()), 3, "is damaged: bytes 1048576-2097151 (1.0 MiB) are not what was written");

@@ -6,7 +6,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
-use crate::core::file_xfer::{Freshness, LastWord, OVERLAP, Place, Split};
+use crate::core::file_xfer::{Company, Freshness, LastWord, OVERLAP, Place, Split};
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
 use crate::core::time::{Delay, Mono};
@@ -18,6 +18,7 @@ use crate::io::driver::fan::joints::beyond;
 use crate::io::driver::fan::line::{Doing, Line, Start};
 use crate::io::driver::fan::wire::{Order, Wire};
 use crate::io::driver::fan::{Fan, Opening, reach_of};
+use crate::io::driver::receive::LEAST_BEGINNING;
 use crate::io::driver::session::Session;
 use crate::io::driver::{Beside, FanSeat};
 
@@ -26,7 +27,7 @@ const LINK_OVERLAP: Length = Length(16 << 10);
 /// Where the first answer is so slow that in this time no whole block has come, what there is is compared...
 const SLOW_FIRST: Delay = Delay::from_secs(3);
 /// ...if it is at least this.
-const LEAST_PROOF: Length = Length(4 << 10);
+const LEAST_PROOF: Length = LEAST_BEGINNING;
 /// Where all that is held so far can prove nothing, it is looked through again after so much more.
 const PROOFLESS_STEP: Length = Length(1 << 20);
 
@@ -108,6 +109,13 @@ impl Fan<'_> {
         Ok(())
     }
 
+    /// What the first answer must bring soon: others that could be asked wait for it, to show that they have the same file.
+    fn beginning(&self) -> Option<Length> {
+        let held = self.planner.held().head();
+        let waits = self.digest() == LastWord::Joints && held < LEAST_PROOF;
+        (waits && self.session.orders.unasked == Company::Others).then_some(LEAST_PROOF)
+    }
+
     /// How many bytes right before a place are held, where they can prove something.
     pub(super) fn overlap(&mut self, start: Offset) -> Result<Length, LocalFault> {
         let before = Offset(start.0.saturating_sub(1));
@@ -178,6 +186,7 @@ impl Fan<'_> {
             orders: inbox,
             news: self.news.0.clone(),
             request: 0,
+            beginning: body.as_ref().and(self.beginning()),
         };
         let task = self.wires.spawn_local(wire.run(body));
         Line {

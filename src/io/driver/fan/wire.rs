@@ -7,11 +7,12 @@ use tokio::sync::mpsc;
 
 use crate::core::failure::Failure;
 use crate::core::file_xfer::{AnswerHead, Ask, Timeouts};
-use crate::core::pacer::{Flow, StallMeter};
+use crate::core::pacer::BodyMeter;
 use crate::core::range::Length;
 use crate::core::segments::LinkId;
 use crate::core::url::{MirrorUrl, Origin};
 use crate::io::driver::Hands;
+use crate::io::driver::receive::stalled;
 use crate::io::transport::{Body, Brake, Hop, WantDigest};
 
 /// So often is the stall rule looked at while nothing arrives.
@@ -59,6 +60,8 @@ pub(super) struct Wire {
     pub(super) news: mpsc::Sender<Told>,
     /// Requests so far.
     pub(super) request: u32,
+    /// So much of the body that is open already must come soon, where others wait for it.
+    pub(super) beginning: Option<Length>,
 }
 
 /// What interrupts the reading of a body.
@@ -102,7 +105,7 @@ impl Wire {
 
     async fn send(&mut self, ask: &Ask) -> Option<Body> {
         self.request += 1;
-        let hop = Hop { ask, typed: &self.typed, first_origin: &self.first_origin, want: WantDigest::No };
+        let hop = Hop { ask, typed: &self.typed, first_origin: &self.first_origin, want: WantDigest::Yes };
         match self.hands.get(&hop, self.timeouts.first_byte).await {
             Ok((head, body)) => {
                 self.tell(News::Head(Box::new(head))).await;
@@ -117,7 +120,7 @@ impl Wire {
 
     /// Reads to the end, or until something else is ordered.
     async fn read(&mut self, mut body: Body) -> Next {
-        let mut stall = StallMeter::new(self.timeouts.stall_rate, self.timeouts.stall);
+        let mut stall = BodyMeter::new(self.timeouts.stall_rate, self.timeouts.stall, self.beginning.take());
         let (began, mut came) = (self.hands.clock.now().mono, Length::ZERO);
         loop {
             let chunk = tokio::select! {
@@ -130,22 +133,23 @@ impl Wire {
                 Ok(Ok(Some(bytes))) => Length(bytes.len() as u64),
                 _ => Length::ZERO,
             };
+            let slow = stall.feed(now, length.0).map(stalled);
+            came = came + length;
             let news = match chunk {
-                Ok(Ok(Some(bytes))) => News::Chunk(bytes),
                 Ok(Ok(None)) => News::End,
                 Ok(Err(failure)) => News::Broke(failure),
-                Err(_beat) if stall.feed(now, 0) == Flow::Stalled => News::Broke(self.stalled()),
+                Ok(Ok(Some(bytes))) => slow.map_or(News::Chunk(bytes), News::Broke),
                 // A head without a body does not hold us for ever.
-                Err(_beat) if came == Length::ZERO && now.since(began) >= self.timeouts.first_byte => {
+                Err(_beat)
+                    if slow.is_none() && came == Length::ZERO && now.since(began) >= self.timeouts.first_byte =>
+                {
                     News::Broke(Failure::NoAnswer { waited: now.since(began) })
                 }
-                Err(_beat) => continue,
+                Err(_beat) => match slow {
+                    Some(failure) => News::Broke(failure),
+                    None => continue,
+                },
             };
-            came = came + length;
-            if length > Length::ZERO && stall.feed(now, length.0) == Flow::Stalled {
-                self.tell(News::Broke(self.stalled())).await;
-                return Next::Ended;
-            }
             let last = matches!(news, News::End | News::Broke(_));
             // Both are done, whatever came of the first: what is not told is lost.
             let brakes = [self.pass(length).await, self.tell(news).await];
@@ -175,9 +179,5 @@ impl Wire {
             permit.send(Told { link: self.id, request: self.request, news });
         }
         brake
-    }
-
-    fn stalled(&self) -> Failure {
-        Failure::Stalled { floor: self.timeouts.stall_rate, window: self.timeouts.stall }
     }
 }
