@@ -203,7 +203,8 @@ pub(super) fn longest_wait(record: &Record, rules: &Rules) -> Delay {
     let longest = rules.policy.longest();
     match record.backoff.previous {
         Delay::ZERO => longest,
-        drawn => drawn.max(HOST_BACKS_OFF.min(longest)),
+        // Shorter bounds may have been given since.
+        drawn => drawn.max(HOST_BACKS_OFF).min(longest),
     }
 }
 

@@ -27,6 +27,20 @@ fn a_pass_asks_every_mirror_at_once_in_order_and_counts_one_retry() {
     assert_eq!(started(&bench.wake()), [0]);
 }
 
+/// A slow mirror is left for one that may serve, once; not again and again for one that is known to fail.
+#[test]
+fn a_mirror_that_failed_is_no_more_unasked_in_later_passes() {
+    let mut bench = Bench::new(2, Rules::default());
+    let unasked = |bench: &Bench| [0, 1].map(|n| bench.machine.is_unasked(&url(n)));
+    bench.wake();
+    assert_eq!(unasked(&bench), [true, true]);
+    bench.begins_and_fails(Failure::Stalled { floor: 273, window: Delay::from_secs(15) });
+    assert_eq!(unasked(&bench), [false, true]);
+    bench.begins_and_fails(status(503));
+    assert_eq!(started(&bench.wake()).len(), 1, "another pass begins");
+    assert_eq!(unasked(&bench), [false, false]);
+}
+
 #[test]
 fn nothing_is_asked_before_the_wait_is_over() {
     let mut bench = Bench::new(1, Rules::default());
