@@ -1,5 +1,7 @@
 //! Several mirrors, and digests that are law (design 3.6, 3.8, 4).
 
+#![allow(clippy::unwrap_used, reason = "a test says what it expects")]
+
 mod support;
 
 use std::fs;
