@@ -195,7 +195,7 @@ fn ended(report: &Report) -> Ended {
         held: report.held.0,
         total: report.total.map(|t| t.0),
         received: report.received.0,
-        status: status(&report.ending),
+        status: report.ending.word(),
         evidence: None,
         digest_source: None,
         server: None,
@@ -222,17 +222,6 @@ fn ended(report: &Report) -> Ended {
         }
     }
     ended
-}
-
-/// The word for an ending.
-pub(crate) const fn status(ending: &Ending) -> &'static str {
-    match ending {
-        Ending::Complete { .. } => "complete",
-        Ending::Unchanged { .. } => "unchanged",
-        Ending::Failed { .. } => "failed",
-        Ending::Stopped { .. } => "stopped",
-        Ending::Local(_) => "local",
-    }
 }
 
 fn text(path: &Path) -> String {

@@ -7,7 +7,6 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use crate::cli::events;
 use crate::cli::foreign::{plain_error, printable};
 use crate::cli::settings::HookWords;
 use crate::core::pers_xfer::record::Direction;
@@ -89,7 +88,7 @@ fn facts(report: &Report) -> Vec<(&'static str, String)> {
         ("PERSXFER_DIRECTION", if report.direction == Direction::Upload { "upload" } else { "download" }.into()),
         ("PERSXFER_URL", report.url.to_string()),
         ("PERSXFER_SIZE", report.total.map(|t| t.to_string()).unwrap_or_default()),
-        ("PERSXFER_STATUS", events::status(&report.ending).into()),
+        ("PERSXFER_STATUS", report.ending.word().into()),
         ("PERSXFER_EVIDENCE", evidence.into()),
         ("PERSXFER_CLASS", class.into()),
         ("PERSXFER_MESSAGE", message),

@@ -258,16 +258,7 @@ pub(super) fn new_record(job: &Job, id: XferId, name: String) -> Record {
 pub(super) fn kept(mut record: Record, evidence: Evidence, now: Now) -> Record {
     record.status = Status::Done;
     record.next_request_time = None;
-    let (at, size) = (now.wall, Length::ZERO);
-    record.finished.get_or_insert(Finished {
-        at,
-        evidence,
-        size,
-        mtime_ns: 0,
-        inode: 0,
-        server_digest: None,
-        placed: None,
-    });
+    record.finished.get_or_insert(Finished::unseen(now.wall, evidence, Length::ZERO));
     record
 }
 

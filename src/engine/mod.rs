@@ -320,3 +320,16 @@ pub enum Ending {
     /// Trouble on this machine; the state is saved where it can be.
     Local(LocalFault),
 }
+
+impl Ending {
+    /// The word for it, in events, hooks and metrics.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Complete { .. } => "complete",
+            Self::Unchanged { .. } => "unchanged",
+            Self::Failed { .. } => "failed",
+            Self::Stopped { .. } => "stopped",
+            Self::Local(_) => "local",
+        }
+    }
+}

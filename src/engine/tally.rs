@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::range::Length;
 use crate::core::time::Mono;
-use crate::engine::{Ending, Notice, Report, WaitReason};
+use crate::engine::{Notice, Report, WaitReason};
 
 /// Hosts with a count of their own; what others bring is counted as one.
 const MOST_HOSTS: usize = 100;
@@ -109,7 +109,7 @@ impl Tally {
         self.moved(report.id, report.held, report.received);
         self.meters.remove(&report.id);
         self.uploads.remove(&report.id);
-        *self.ended.entry(word(&report.ending)).or_default() += 1;
+        *self.ended.entry(report.ending.word()).or_default() += 1;
     }
 
     fn direction(&self, id: XferId) -> Direction {
@@ -129,22 +129,13 @@ impl Tally {
     }
 }
 
-const fn word(ending: &Ending) -> &'static str {
-    match ending {
-        Ending::Complete { .. } => "complete",
-        Ending::Unchanged { .. } => "unchanged",
-        Ending::Failed { .. } => "failed",
-        Ending::Stopped { .. } => "stopped",
-        Ending::Local(_) => "local",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::pers_xfer::record::Evidence;
     use crate::core::time::Delay;
     use crate::core::url::MirrorUrl;
+    use crate::engine::Ending;
 
     fn url(host: &str) -> MirrorUrl {
         MirrorUrl::parse(&format!("http://{host}/f?token=s3cret")).expect("a URL")

@@ -32,15 +32,7 @@ pub(super) enum Stop {
 impl PersFileXfer {
     pub(super) fn complete(&mut self, evidence: Evidence, finished: Option<Finished>, cx: &mut Cx<'_, Action>) {
         let size = self.record.held();
-        let facts = finished.unwrap_or(Finished {
-            at: cx.now.wall,
-            evidence,
-            size,
-            mtime_ns: 0,
-            inode: 0,
-            server_digest: None,
-            placed: None,
-        });
+        let facts = finished.unwrap_or(Finished::unseen(cx.now.wall, evidence, size));
         self.record.nbytes = Some(facts.size);
         self.record.confirmed = facts.size;
         self.record.finished = Some(facts);

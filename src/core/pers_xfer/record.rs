@@ -345,6 +345,13 @@ pub struct Finished {
     pub placed: Option<Placed>,
 }
 
+impl Finished {
+    /// Of a file that nobody has looked at: nothing that a later run could compare.
+    pub const fn unseen(at: Epoch, evidence: Evidence, size: Length) -> Self {
+        Self { at, evidence, size, mtime_ns: 0, inode: 0, server_digest: None, placed: None }
+    }
+}
+
 /// Where a file is that was uploaded, and what stood there before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
