@@ -7,10 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
-use crate::core::pers_xfer::record::{Direction, Record, XferId};
+use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::{self, OwnerId};
+use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::Now;
+
+use crate::engine::ended::held_of;
 use crate::io::owner::{self, LifeSign};
 use crate::io::part;
 
@@ -195,12 +198,16 @@ impl Claims {
         (!holds_part_of(disk)).then_some(Loss::InUse(fault))
     }
 
-    /// A record that is entered for the first time: another one of the same download gives way, unless it is run.
+    /// A record that is entered for the first time: another one of the same download gives way, unless it is run, or is
+    /// complete while this one came to nothing.
     fn make_room(&self, document: &mut Document, record: &Record, after: &mut After<'_>) -> Option<Loss> {
         for id in after.twins.of(document, record) {
             let Some(twin) = document.get(id).filter(|twin| is_same(twin, record)) else { continue };
             if let Some(loss) = self.taken_by_another(&twin, after.living) {
                 return Some(loss);
+            }
+            if twin.status == Status::Done && record.status != Status::Done && held_of(record) == Length::ZERO {
+                return Some(Loss::Forgotten);
             }
             document.remove(id);
         }

@@ -16,6 +16,7 @@ use crate::core::state::Document;
 use crate::core::time::{Delay, Mono, Now};
 use crate::core::upload::UploadSession;
 use crate::engine::Job;
+use crate::engine::admit;
 use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
 use crate::engine::control::leave_wish;
 use crate::engine::enter::{Entered, Entering};
@@ -264,30 +265,33 @@ impl Persist {
         })
     }
 
-    /// Makes the record of a job ours, whatever its status; a process that runs it is told of the job's URLs.
+    /// Makes the record of a job ours, unless it is complete, and gives it; none where the state holds none, whatever it held
+    /// when it was last read. A process that runs it is told of the job's URLs.
     pub(super) fn take_over(
         &mut self,
-        record: Record,
         job: &Job,
         rng: &mut dyn rand::Rng,
         clock: &Clock,
-    ) -> Result<Result<Record, LocalFault>, StateError> {
+    ) -> Result<Option<Result<Record, LocalFault>>, StateError> {
         let now = clock.now();
         let me = self.claims.show_life(rng)?;
         let (claims, path) = (&mut self.claims, self.file.path());
         self.file.commit(|document| {
-            // It may have changed since it was read.
-            let record = document.get(record.id).unwrap_or(record);
+            let known = admit::known(document, job, &mut Twins::default());
+            let record = known.and_then(|id| document.get(id))?;
+            if record.status == Status::Done {
+                return Some(Ok(record));
+            }
             if let Some(fault) = Living::new(path).in_use(&record) {
                 leave_wish(document, &record, Wanted::Mirrors(job.urls.clone()), now, rng);
-                return Err(fault);
+                return Some(Err(fault));
             }
             let mut record = sharing::obeyed(record, &[], now, rng);
             record.owner = Some(me);
             document.put(&record);
             claims.hold(record.id);
             claims.committed(document);
-            Ok(record)
+            Some(Ok(record))
         })
     }
 
@@ -316,3 +320,6 @@ fn store_hosts(document: &mut Document, ours: Vec<HostRecord>, heard_of: &BTreeS
     hosts.sort_by(|a, b| a.key.cmp(&b.key));
     document.set_hosts(hosts);
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,9 +154,7 @@ impl<'a> Run<'a> {
         let Supervisor { seen, persist, rng, clock, .. } = &mut self.supervisor;
         let record = admit::known(seen, job, &mut Twins::default()).and_then(|id| seen.get(id));
         match record {
-            Some(record) if record.status != Status::Done => {
-                Ok(Some(persist.take_over(record, job, &mut **rng, clock)?))
-            }
+            Some(record) if record.status != Status::Done => Ok(persist.take_over(job, &mut **rng, clock)?),
             other => Ok(other.map(Ok)),
         }
     }
