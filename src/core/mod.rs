@@ -10,6 +10,7 @@ pub mod failure;
 pub mod file_xfer;
 pub mod giveup;
 pub mod hosts;
+pub mod ledger;
 pub mod links;
 pub mod machine;
 pub mod metalink;

@@ -26,7 +26,12 @@ const LAST_JITTER: f64 = 0.25;
 pub(super) const BOUNDS: Bounds = Bounds { min: RUNGS[0], max: Delay::from_hours(900) };
 
 /// Where fresh activity puts a record that stood higher: the next failure waits 8 hours, not 30 days.
-pub(super) const RUNG_WHEN_WOKEN: u32 = 2;
+pub(crate) const RUNG_WHEN_WOKEN: u32 = 2;
+
+/// The delay on this rung, counted from 1, within no other bounds than its own.
+pub(crate) fn rung(rung: u32, rng: &mut dyn rand::Rng) -> Delay {
+    draw(rung, BOUNDS, rng)
+}
 
 /// The delay on this rung, counted from 1.
 pub(super) fn draw(rung: u32, bounds: Bounds, rng: &mut dyn rand::Rng) -> Delay {

@@ -13,7 +13,7 @@ pub(crate) mod draw;
 
 mod boinc;
 mod boinc7;
-mod ladder;
+pub(crate) mod ladder;
 mod parse;
 mod ranged;
 mod tor;
