@@ -18,4 +18,5 @@ mod regular;
 pub mod rpc_auth;
 pub mod service_manager;
 pub mod state_file;
+pub mod store;
 pub mod transport;

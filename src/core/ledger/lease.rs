@@ -133,7 +133,9 @@ impl Record {
         self.claims = Token(self.claims.0.saturating_add(1));
         self.state = State::Leased(Lease { owner, due_before, before, wake_at: None });
         self.due_at = terms.until(now);
-        let company = if self.class == Some(Class::Crash) { Company::Alone } else { Company::Others };
+        // One that was lost twice is given alone: if it is lost again, no other's fault has taken it along.
+        let company =
+            if self.class == Some(Class::Crash) || self.lost + 1 >= POISON { Company::Alone } else { Company::Others };
         Claimed::Yes { token: self.claims, company }
     }
 

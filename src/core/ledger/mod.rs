@@ -16,6 +16,7 @@
 //! | `host` | what all records of a host share |
 //! | `pace` | how many may be handed out, and for whom a share is kept |
 //! | `clock` | a wall clock that jumped, times that no rule can have set |
+//! | `rules` | all of these, as they are configured |
 
 pub mod class;
 pub mod clock;
@@ -24,6 +25,7 @@ pub mod host;
 pub mod lease;
 pub mod pace;
 pub mod record;
+pub mod rules;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -31,4 +33,5 @@ pub mod wake;
 
 pub use class::{Class, Kind};
 pub use record::{Key, Record, State, Token};
+pub use rules::Rules;
 pub use table::Table;

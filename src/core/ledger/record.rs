@@ -118,6 +118,26 @@ pub struct Mirror {
     pub bad_until: Option<Epoch>,
 }
 
+/// What may become known of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// It can be had here.
+    Mirror(String),
+    /// It has this size.
+    Size(Length),
+    /// It has this digest, as `algorithm=hex`.
+    Digest(String),
+}
+
+/// Whether something was news.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Learned {
+    /// It was known.
+    Nothing,
+    /// It was not.
+    Something,
+}
+
 /// How often a record failed in each class, since it last succeeded or was woken from above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rungs([u32; Class::ALL.len()]);
@@ -208,6 +228,32 @@ impl Record {
             bytes_done: Length::ZERO,
             woken_at: None,
         }
+    }
+
+    /// Something more is known of the file. A mirror that is new goes behind the others; a digest that is another one means
+    /// that no mirror's bytes are known to be wrong any more.
+    pub fn learn(&mut self, fact: Fact) -> Learned {
+        match fact {
+            Fact::Mirror(url) => {
+                if self.mirrors.iter().any(|m| m.url == url) || self.mirrors.len() >= MAX_MIRRORS {
+                    return Learned::Nothing;
+                }
+                self.mirrors.push(Mirror { url, bad_until: None });
+            }
+            Fact::Size(size) => {
+                if self.size.replace(size) == Some(size) {
+                    return Learned::Nothing;
+                }
+            }
+            Fact::Digest(digest) => {
+                if self.digest.as_ref() == Some(&digest) {
+                    return Learned::Nothing;
+                }
+                self.digest = Some(digest);
+                self.mirrors.iter_mut().for_each(|m| m.bad_until = None);
+            }
+        }
+        Learned::Something
     }
 
     /// The mirrors that may be asked at `now`.
