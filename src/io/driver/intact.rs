@@ -88,11 +88,11 @@ async fn check(
 }
 
 fn words(damage: &Damage) -> String {
-    let Damage { path, differs, unvouched } = damage;
-    let again = format!("{path} was damaged since it was written: {} bytes are not what was written", differs.0);
-    match unvouched.0 {
-        0 => format!("{again}, and are fetched again"),
-        more => format!("{again}, and of {more} more nothing tells; these are fetched again"),
+    let (path, differs) = (&damage.path, human_bytes(damage.differs));
+    let found = format!("{path} was damaged since it was written: {differs} are not what was written");
+    match damage.unvouched {
+        Length(0) => format!("{found}, and are fetched again"),
+        more => format!("{found}, and of {} more nothing tells; these are fetched again", human_bytes(more)),
     }
 }
 

@@ -28,8 +28,8 @@ const JOURNAL_ROOM: u64 = 64 << 10;
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
 const LAST_CATCH_UP: u64 = 256 << 20;
-/// So much gets its sums in passing, while bytes flow: 8 MiB, at every 250 ms. What comes faster waits for a checkpoint.
-const IN_PASSING: u64 = 8 << 20;
+/// So much gets its sums in passing, while bytes flow: 16 MiB, at every 250 ms. What comes faster waits for a checkpoint.
+const IN_PASSING: u64 = 16 << 20;
 
 /// What has been done lately, as far as ticks tell the time.
 #[derive(Debug)]

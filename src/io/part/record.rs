@@ -338,7 +338,17 @@ mod tests {
             Entry::Header(Boot::Unknown, PartLength::HasGaps),
             Entry::Segments(Place::Part, Segments { held, flushed: true, inode: 7 }),
             Entry::Segments(Place::Part, Segments { held: RangeSet::new(), flushed: false, inode: 7 }),
+            Entry::Spans(
+                7,
+                vec![Span { range: range(9, 10), sum: 5 }, Span { range: range(1 << 24, 2 << 24), sum: 6 }],
+            ),
+            Entry::Seen(Place::Rival, seen()),
         ]
+    }
+
+    fn seen() -> Seen {
+        let file = tempfile::tempfile().expect("a file");
+        Seen::decode(&mut Reader(&[0x81; 40])).filter(|seen| Some(*seen) != Seen::now(&file)).expect("one of 40 bytes")
     }
 
     fn file() -> Vec<u8> {
