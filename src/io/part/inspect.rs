@@ -29,7 +29,7 @@ pub struct Inspection {
     /// What a download that begins now would call held, damage included.
     pub held: RangeSet,
     /// Bytes that have sums, all of which were read and compared.
-    pub verified: Length,
+    pub verified: RangeSet,
     /// What is known to be wrong, in order: blocks that do not have their sum, and bytes said to be held that lie beyond the
     /// file's end (and are not in `held`). While a process has the files this is a hint only: it may be changing them.
     pub damaged: Vec<ByteRange>,
@@ -83,7 +83,7 @@ pub fn inspect(target: &Path, dossier: &Dossier) -> Result<Inspection, LocalFaul
     look_into(target, dossier, Boot::current(), Look::Bytes)
 }
 
-/// The same without a look at the bytes: quick, `verified` is zero, and of `damaged` only what lies beyond the file's end
+/// The same without a look at the bytes: quick, `verified` is empty, and of `damaged` only what lies beyond the file's end
 /// is told.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: L
         part,
         length: Length(length),
         held: RangeSet::new(),
-        verified: Length::ZERO,
+        verified: RangeSet::new(),
         damaged: Vec::new(),
         journal: state,
         holder: file.as_ref().and_then(holder),
@@ -183,7 +183,7 @@ fn judge(
         && let (Some(file), Some(meta)) = (file, meta)
     {
         let spans = known.vouched(meta.ino(), &found.held);
-        found.verified = spans.iter().map(|span| span.range).collect::<RangeSet>().length();
+        found.verified = spans.iter().map(|span| span.range).collect();
         found.damaged = wrong_spans(file, &spans).map_err(on("read", path))?.iter().collect();
     }
     found.damaged.extend(claimed.iter());

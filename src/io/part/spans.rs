@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn what_is_written_anew_or_not_held_any_more_has_no_sum() {
         let mut spans = Spans::default();
-        [span(0, 10, 1), span(20, 30, 2), span(40, 50, 3)].map(|s| spans.insert(s));
+        [span(0, 10, 1), span(20, 30, 2), span(40, 50, 3)].into_iter().for_each(|s| spans.insert(s));
         spans.insert(span(25, 42, 4));
         assert_eq!(all(&spans), [span(0, 10, 1), span(25, 42, 4)]);
         let held = [ByteRange::new(Offset(1), Offset(60))].into_iter().collect();
