@@ -27,7 +27,7 @@ const JOURNAL_ROOM: u64 = 64 << 10;
 /// Block sums catch up by so much at most at one checkpoint, on its thread: 1 GiB.
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
-const LAST_CATCH_UP: u64 = 256 << 20;
+pub(super) const LAST_CATCH_UP: u64 = 256 << 20;
 /// So much gets its sums in passing, while bytes flow: 16 MiB, at every 250 ms. What comes faster waits for a checkpoint.
 const IN_PASSING: u64 = 16 << 20;
 

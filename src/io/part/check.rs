@@ -12,6 +12,7 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::part::PartStore;
+use crate::io::part::beat::LAST_CATCH_UP;
 use crate::io::part::draft::{Draft, Trust};
 use crate::io::part::fault::on;
 use crate::io::part::flush::lock;
@@ -49,8 +50,12 @@ enum Looked {
 }
 
 impl PartStore {
-    /// A session leaves the files to a later one of this process. Everything must have been written out.
+    /// A session leaves the files to a later one of this process. Everything must have been written out; what has no sum
+    /// yet gets one, 256 MiB at most.
     pub fn leave(&mut self) {
+        if let Err(fault) = self.sum_up(LAST_CATCH_UP) {
+            tracing::debug!(%fault, "no sums were told");
+        }
         for draft in std::iter::once(&mut self.part).chain(&mut self.rival) {
             if draft.trust == Trust::Yes {
                 draft.trust = Trust::Left(Seen::now(&draft.file));
