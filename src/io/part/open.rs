@@ -166,7 +166,7 @@ fn adopt(
         journal.correct(&[Entry::Claim(place, Claim { held, flushed: false, inode: taken.inode })])?;
     }
     let mut draft = Draft::new(taken, path.to_owned(), &held, gaps)?;
-    draft.trust = if as_left { Trust::Yes } else { Trust::No };
+    draft.trust = if as_left || held.is_empty() { Trust::Yes } else { Trust::No };
     draft.begin_digests(spec, proof);
     Ok(draft)
 }
