@@ -228,3 +228,33 @@ fn a_file_that_stands_there_is_kept_where_that_is_asked_for_ours_or_not() {
     w.holds(&data);
     assert_eq!(rig.count(), 1);
 }
+
+/// The server gives a date and nothing else, not even its own clock's; the file it has now is smaller, and later.
+#[test]
+fn a_finished_file_that_became_smaller_is_replaced_where_its_date_says_so() {
+    for (date, code) in [(MODIFIED_LATER, 0), (MODIFIED, 4)] {
+        let (w, old, new) = (World::new(), noise(178, 900_000), noise(179, 600_000));
+        let first = Arc::clone(&old);
+        let rig = Rig::start(move |_| Reply::status(200).header("Last-Modified", MODIFIED).body(&first, 0..900_000));
+        w.download(&rig.url("/f")).run().exits(0);
+        let second = Arc::clone(&new);
+        rig.now(move |_| Reply::status(200).header("Last-Modified", date).body(&second, 0..600_000));
+        w.download(&rig.url("/f")).args(&["--max-time", "3s"]).run().exits(code);
+        w.holds(if code == 0 { &new } else { &old });
+    }
+}
+
+/// The mirror that brought bytes is no more in the command; the one that is left was refused before, and is well now.
+#[test]
+fn a_mirror_refused_before_is_asked_afresh_where_no_other_is_left() {
+    let (w, data) = (World::new(), noise(180, 900_000));
+    let (served, well) = (Served::new(&data), Served::new(&data));
+    let refusing = Rig::start(|_| Reply::status(403));
+    let serving = Rig::start(move |a| served.reply(a).cut(500_000, End::Hang));
+    let run = w.download(&refusing.url("/f")).mirror(&serving.url("/f")).start();
+    let refused = || refusing.count() > 0 && serving.has_sent(500_000);
+    run.signal_when(rustix::process::Signal::TERM, refused).end().exits(4);
+    refusing.now(move |a| well.reply(a));
+    w.download(&refusing.url("/f")).run().exits(0);
+    w.holds(&data);
+}

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::file_xfer::dossier::{Dossier, Draft};
-use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Status, XferId};
+use crate::core::pers_xfer::record::{Direction, Evidence, Finished, MirrorRecord, Record, Standing, Status, XferId};
 use crate::core::range::Length;
 use crate::core::state::Document;
 use crate::core::time::{Epoch, Now};
@@ -202,7 +202,16 @@ fn take_up(job: &Job, record: Record, clobber: Clobber) -> Admission {
     if record.status == Status::Suspended {
         record.status = Status::Pending;
     }
+    if !failed_before && record.mirrors.iter().all(is_refused_as_it_is) {
+        // Those that were not are gone from the command: who is left is asked afresh, or nobody would be.
+        record.mirrors.iter_mut().for_each(|mirror| *mirror = mirror.afresh());
+    }
     Admission::Run(Box::new(Entry { record, revalidate: None, clobber, failed_before }))
+}
+
+/// Refused, and not for what is held: that one has its own rule, by which it may begin anew.
+fn is_refused_as_it_is(mirror: &MirrorRecord) -> bool {
+    matches!(mirror.standing, Standing::Refused { .. }) && !mirror.is_odd()
 }
 
 /// Does the file of a finished download stand where it was written, as it was left?

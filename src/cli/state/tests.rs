@@ -209,7 +209,7 @@ fn what_is_held_where_and_what_was_learned() {
         part: PartState::Regular,
         length: Length(3 << 20),
         held,
-        verified: Length::ZERO,
+        verified: RangeSet::new(),
         damaged: vec![],
         journal: JournalState::Sound,
         holder: None,

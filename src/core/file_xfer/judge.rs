@@ -252,7 +252,8 @@ impl FileXfer {
         let vouched = sameness == Sameness::Same
             || self.told_by_416 == Some(told)
             || self.plan.expected == Some(told)
-            || told > Length::ZERO && (head.validators.has_strong() || self.is_of_its_kind(head));
+            || told > Length::ZERO
+                && (head.validators.has_strong() || self.is_of_its_kind(head) || self.is_later_than_finished(head));
         (told < known && !vouched).then_some(Failure::BadAnswer(BadAnswer::Shrunk { known, told }))
     }
 
@@ -263,6 +264,14 @@ impl FileXfer {
             && self.known_drafts().all(|draft| {
                 draft.content_type == head.content_type && draft.validators.iter().all(|(_, known)| bare(known))
             })
+    }
+
+    /// A finished file of which the server gave nothing but a date has a later one now, and the same type (rule 3.10).
+    fn is_later_than_finished(&self, head: &AnswerHead) -> bool {
+        let Some(finished) = &self.plan.revalidate else { return false };
+        let Some(date) = head.validators.last_modified else { return false };
+        let mut known = finished.validators.iter().filter_map(|(_, known)| known.last_modified).peekable();
+        known.peek().is_some() && known.all(|known| known < date) && finished.content_type == head.content_type
     }
 
     /// The longest file known: told, or held. A rival that is being put together from this very answer is not known.

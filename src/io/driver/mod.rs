@@ -6,6 +6,7 @@ mod described;
 mod exchange;
 mod fan;
 mod finish;
+mod intact;
 mod receive;
 mod session;
 mod trace;
@@ -30,7 +31,9 @@ use crate::core::url::{MirrorUrl, Origin};
 use crate::io::clock::Clock;
 use crate::io::part::{Clobber, PartStore, Spec};
 use crate::io::transport::{Client, Credentials, Throttle};
+use intact::Ready;
 use session::Session;
+use vouched::adopt_law;
 
 /// What a session is to do, and with what.
 #[derive(Debug)]
@@ -223,9 +226,15 @@ pub struct Closed {
 }
 
 /// Runs one session to its end, or until `stop`; what is held is on disk (in the page cache at least) when it returns.
-pub async fn run(orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: CancellationToken) -> Closed {
+pub async fn run(mut orders: Orders, hands: Hands, tell: Box<dyn Fn(Tell)>, stop: CancellationToken) -> Closed {
+    let server_digest = adopt_law(&mut orders);
+    match intact::open(&mut orders, &*tell, &stop).await {
+        Ok(Ready::Yes) => {}
+        Ok(Ready::Stopped) => return Closed::unbegun(orders.dossier, End::Cancelled, orders.store),
+        Err(fault) => return Closed::failed(orders.dossier, fault),
+    }
     let dossier = orders.dossier.clone();
-    let mut session = match Session::open(orders, hands, tell) {
+    let mut session = match Session::new(orders, hands, tell, server_digest) {
         Ok(session) => session,
         Err(fault) => return Closed::failed(dossier, fault),
     };
@@ -252,8 +261,13 @@ enum Leg {
 
 impl Closed {
     fn failed(dossier: Dossier, fault: LocalFault) -> Self {
-        let outcome = Outcome { dossier, origin: None, end: End::Failed(Failure::Local(fault)) };
-        Self { outcome, finished: None, store: None, received: Length::ZERO, rate: None }
+        Self::unbegun(dossier, End::Failed(Failure::Local(fault)), None)
+    }
+
+    /// Before anything was asked for.
+    const fn unbegun(dossier: Dossier, end: End, store: Option<PartStore>) -> Self {
+        let outcome = Outcome { dossier, origin: None, end };
+        Self { outcome, finished: None, store, received: Length::ZERO, rate: None }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::core::digest::Algorithm;
 use crate::core::failure::{Failure, LocalFault};
-use crate::core::file_xfer::dossier::{Dossier, Draft};
+use crate::core::file_xfer::dossier::Dossier;
 use crate::core::file_xfer::{
     Ask, Company, End, Event, FileOp, FileXfer, LastWord, MetalinkIs, NamedBy, Next, OVERLAP, Outcome, Place, Plan,
     Proof, Receive, Weight,
@@ -14,9 +14,10 @@ use crate::core::time::Delay;
 use crate::io::driver::content::Content;
 use crate::io::driver::described::Description;
 use crate::io::driver::fan;
-use crate::io::driver::vouched::{adopt_law, algorithms, law};
+use crate::io::driver::intact::open_store;
+use crate::io::driver::vouched::{algorithms, law};
 use crate::io::driver::{Closed, Hands, Home, Leg, Orders, Tell, settle_held};
-use crate::io::part::{Clobber, PartStore, Promoted, is_witnessed};
+use crate::io::part::{Clobber, PartStore, is_witnessed};
 use crate::io::transport::{Body, Hop, WantDigest};
 
 /// A random earlier block is compared too where more than this is held and no strong validator speaks for it.
@@ -64,21 +65,18 @@ pub(super) struct OpenBody {
 }
 
 impl Session {
-    /// Opens the part files where their name is known, and makes the machine.
-    pub(super) fn open(mut orders: Orders, mut hands: Hands, tell: Box<dyn Fn(Tell)>) -> Result<Self, LocalFault> {
+    /// Makes the machine; the part files have been opened and looked at where their name is known.
+    pub(super) fn new(
+        mut orders: Orders,
+        mut hands: Hands,
+        tell: Box<dyn Fn(Tell)>,
+        server_digest: Option<Algorithm>,
+    ) -> Result<Self, LocalFault> {
         if orders.fan.connections > 1 && orders.fan.per_origin > 1 {
             // The user wants connections, not streams of one.
             hands.client = hands.client.apart();
         }
-        let server_digest = adopt_law(&mut orders);
         let mut store = orders.store.take();
-        // Where the server is only asked about a finished file, there is nothing to open yet.
-        if let (None, None, Home::File(path)) = (&store, &orders.revalidate, &orders.home) {
-            let path = path.clone();
-            let mut dossier = std::mem::take(&mut orders.dossier);
-            store = Some(open_store(&path, &mut dossier, &orders, &*tell)?);
-            orders.dossier = dossier;
-        }
         if let Some(store) = &mut store {
             store.want(&algorithms(&orders.terms, &orders.dossier));
             settle_held(&mut orders.dossier, store);
@@ -268,6 +266,7 @@ impl Session {
             }
             note_inodes(&mut dossier, store);
             settle_held(&mut dossier, store);
+            store.leave();
         }
         let origin = self.machine.origin().cloned();
         let outcome = Outcome { dossier, origin, end };
@@ -291,33 +290,6 @@ fn settle_all(store: &mut PartStore, dossier: &Dossier) -> Result<(), LocalFault
         store.settle(Place::Rival)?;
     }
     part.map(|_| ())
-}
-
-fn open_store(
-    path: &std::path::Path,
-    dossier: &mut Dossier,
-    orders: &Orders,
-    tell: &dyn Fn(Tell),
-) -> Result<PartStore, LocalFault> {
-    // Of a file that has been finished, or is gone, only facts are known: what stands there now is nobody's.
-    let mut claimed = dossier.clone();
-    if claimed.part.inode.is_none() {
-        claimed.part = Draft::default();
-    }
-    let mut spec = orders.terms.spec.clone();
-    spec.algorithms = algorithms(&orders.terms, dossier);
-    let opened = PartStore::open(path, &claimed, spec)?;
-    for remark in opened.remarks {
-        tell(Tell::Remark(remark));
-    }
-    if opened.promoted == Promoted::Yes {
-        dossier.part = dossier.rival.take().unwrap_or_default();
-    }
-    if opened.rival_held.is_none() {
-        dossier.rival = None;
-    }
-    settle_held(dossier, &opened.store);
-    Ok(opened.store)
 }
 
 fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Plan, LocalFault> {

@@ -8,6 +8,7 @@ use crate::io::part::flush::{Begun, Checkpoint, lock, try_lock};
 use crate::io::part::hasher::Hasher;
 use crate::io::part::known::before;
 use crate::io::part::lagging::CatchUp;
+use crate::io::part::summing::Summed;
 use crate::io::part::{Marked, PartStore};
 
 /// A checkpoint is due after so many new bytes: 64 MiB.
@@ -26,7 +27,9 @@ const JOURNAL_ROOM: u64 = 64 << 10;
 /// Block sums catch up by so much at most at one checkpoint, on its thread: 1 GiB.
 const CATCH_UP: u64 = 1 << 30;
 /// And by so much when a session ends, which waits for it: 256 MiB.
-const LAST_CATCH_UP: u64 = 256 << 20;
+pub(super) const LAST_CATCH_UP: u64 = 256 << 20;
+/// So much gets its sums in passing, while bytes flow: 16 MiB, at every 250 ms. What comes faster waits for a checkpoint.
+const IN_PASSING: u64 = 16 << 20;
 
 /// What has been done lately, as far as ticks tell the time.
 #[derive(Debug)]
@@ -37,6 +40,10 @@ pub(super) struct Beat {
     checkpoint_at: Option<Mono>,
     /// When block sums last began to catch up, or the first tick came.
     sums_at: Option<Mono>,
+    /// When sums were last made in passing.
+    summed_at: Option<Mono>,
+    /// Has everything that was written out its sum?
+    summed: Summed,
     /// Since when bytes wait.
     waiting_since: Option<Mono>,
     /// Does the journal know of all that was written out?
@@ -60,6 +67,8 @@ impl Beat {
             fresh: 0,
             checkpoint_at: None,
             sums_at: None,
+            summed_at: None,
+            summed: Summed::NotAll,
             waiting_since: None,
             told: Told::All,
             untold: 0,
@@ -74,6 +83,7 @@ impl Beat {
         }
         self.fresh += n;
         self.told = Told::NotAll;
+        self.summed = Summed::NotAll;
     }
 
     /// So many bytes came.
@@ -95,6 +105,11 @@ impl Beat {
         let last = *self.checkpoint_at.get_or_insert(now);
         let late = self.fresh > 0 && now.since(last) >= CHECKPOINT_TIME;
         late || self.fresh >= CHECKPOINT_BYTES
+    }
+
+    fn is_summing_due(&mut self, now: Mono) -> bool {
+        let last = *self.summed_at.get_or_insert(now);
+        self.summed == Summed::NotAll && now.since(last) >= GATHER_TIME
     }
 
     fn catch_up_now(&mut self, now: Mono) -> CatchUp {
@@ -121,6 +136,9 @@ impl PartStore {
         self.beat.sums_at.get_or_insert(now);
         self.write_out_late(now)?;
         self.tell_segments_late(now)?;
+        if self.beat.is_summing_due(now) {
+            (self.beat.summed_at, self.beat.summed) = (Some(now), self.sum_up(IN_PASSING)?);
+        }
         if !self.beat.is_checkpoint_due(now) || self.flusher.is_busy() {
             return Ok(false);
         }
@@ -152,7 +170,10 @@ impl PartStore {
             // So that the journal tells how far the digests have really come.
             draft.hasher.as_mut().map(Hasher::come_home);
         }
-        self.checkpoint_now(CatchUp::By(LAST_CATCH_UP)).and(settled)
+        let summed = self.sum_up(LAST_CATCH_UP);
+        self.checkpoint_now(CatchUp::By(LAST_CATCH_UP)).and(settled)?;
+        summed?;
+        self.note_seen()
     }
 
     fn checkpoint_now(&mut self, catch_up: CatchUp) -> Result<(), LocalFault> {

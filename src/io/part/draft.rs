@@ -17,6 +17,7 @@ use crate::io::part::lagging::Lagging;
 use crate::io::part::record::Proof;
 use crate::io::part::room::{self, Ahead, Extent};
 use crate::io::part::run::Run;
+use crate::io::part::seen::Seen;
 use crate::io::part::take::Taken;
 use crate::io::part::{BlockSums, Spec};
 
@@ -27,6 +28,17 @@ pub(super) enum Gaps {
     No,
     /// It has: only segments that are told count, even where all gaps have been closed since.
     Told,
+}
+
+/// Are the bytes held still those that were written?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trust {
+    /// Nothing speaks against it.
+    Yes,
+    /// They were when a session of this process left the file, which then looked like this.
+    Left(Option<Seen>),
+    /// The file does not look as it was left, or it was not left in order: the bytes are to be compared with their sums.
+    No,
 }
 
 /// A draft's file, open and locked.
@@ -44,6 +56,7 @@ pub(super) struct Draft {
     pub(super) hasher: Option<Hasher>,
     /// Block sums that follow at times, where nothing else makes them.
     pub(super) lagging: Option<Lagging>,
+    pub(super) trust: Trust,
     /// Blocks may have been taken up to here, beyond the end.
     ahead: u64,
     /// Its whole length, where told.
@@ -66,6 +79,7 @@ impl Draft {
             gaps,
             hasher: None,
             lagging: None,
+            trust: Trust::Yes,
             // Nobody knows any more what an earlier session took.
             ahead: if taken.length > 0 { u64::MAX } else { 0 },
             total: None,

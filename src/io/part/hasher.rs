@@ -6,7 +6,7 @@
 //! fail shows there.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -30,6 +30,8 @@ pub(super) struct Hasher {
     /// Bytes fed inline so far.
     inline: u64,
     slow: Slow,
+    /// A snapshot that the thread was asked for, by whom does not wait.
+    asked: Option<Receiver<Option<Snapshot>>>,
 }
 
 /// Where the run is.
@@ -50,7 +52,7 @@ pub(super) enum Mark {
 
 impl Hasher {
     pub(super) fn new(run: Run, slow: Slow) -> Self {
-        Self { home: Home::Here(Box::new(run)), inline: 0, slow }
+        Self { home: Home::Here(Box::new(run)), inline: 0, slow, asked: None }
     }
 
     /// Takes `pieces`, which have just been written at `at`.
@@ -93,6 +95,25 @@ impl Hasher {
         match &self.home {
             Home::Here(run) => Mark::Ready(run.snapshot()),
             Home::Away(beside) => beside.mark(),
+        }
+    }
+
+    /// Where the digests stood a moment ago, without waiting; `None` where nobody has said since the last time.
+    pub(super) fn latest(&mut self) -> Option<Snapshot> {
+        let Some(asked) = self.asked.take() else {
+            match self.mark() {
+                Mark::Ready(snapshot) => return snapshot,
+                Mark::Coming(receiver) => self.asked = Some(receiver),
+            }
+            return None;
+        };
+        match asked.try_recv() {
+            Ok(snapshot) => snapshot,
+            Err(TryRecvError::Empty) => {
+                self.asked = Some(asked);
+                None
+            }
+            Err(TryRecvError::Disconnected) => None,
         }
     }
 

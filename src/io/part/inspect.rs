@@ -1,7 +1,7 @@
 //! Looking into the files of a download without touching them, and taking out of them what is damaged.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -10,17 +10,14 @@ use crate::core::failure::LocalFault;
 use crate::core::file_xfer::Place;
 use crate::core::file_xfer::dossier::{Dossier, Draft as DraftRecord};
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
+use crate::io::part::check::wrong_spans;
 use crate::io::part::fault::on;
 use crate::io::part::journal::{Ending, Journal};
 use crate::io::part::known::{Lasting, before};
 use crate::io::part::names::Names;
 use crate::io::part::open::trusted;
-use crate::io::part::sums::Sums;
 use crate::io::part::take::{holder, look};
 use crate::io::part::{Boot, PartStore, Spec, SyncMode};
-
-/// Bytes read at once: 1 MiB.
-const CHUNK: usize = 1 << 20;
 
 /// What was found in the files of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +28,8 @@ pub struct Inspection {
     pub length: Length,
     /// What a download that begins now would call held, damage included.
     pub held: RangeSet,
-    /// Bytes from the start of the file that have block sums, all of which were read and compared.
-    pub verified: Length,
+    /// Bytes that have sums, all of which were read and compared.
+    pub verified: RangeSet,
     /// What is known to be wrong, in order: blocks that do not have their sum, and bytes said to be held that lie beyond the
     /// file's end (and are not in `held`). While a process has the files this is a hint only: it may be changing them.
     pub damaged: Vec<ByteRange>,
@@ -86,7 +83,7 @@ pub fn inspect(target: &Path, dossier: &Dossier) -> Result<Inspection, LocalFaul
     look_into(target, dossier, Boot::current(), Look::Bytes)
 }
 
-/// The same without a look at the bytes: quick, `verified` is zero, and of `damaged` only what lies beyond the file's end
+/// The same without a look at the bytes: quick, `verified` is empty, and of `damaged` only what lies beyond the file's end
 /// is told.
 ///
 /// # Errors
@@ -123,7 +120,7 @@ pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: L
         part,
         length: Length(length),
         held: RangeSet::new(),
-        verified: Length::ZERO,
+        verified: RangeSet::new(),
         damaged: Vec::new(),
         journal: state,
         holder: file.as_ref().and_then(holder),
@@ -184,39 +181,13 @@ fn judge(
     claimed.remove(ByteRange::new(Offset::ZERO, Offset(length)));
     if closely == Look::Bytes
         && let (Some(file), Some(meta)) = (file, meta)
-        && let Some(proof) = known.proof.clone().filter(|p| p.inode == meta.ino())
-        && let Some(proof) = proof.cut(found.held.head().0)
     {
-        found.verified = Length(proof.sums.length);
-        found.damaged = wrong_blocks(file, &proof.sums).map_err(on("read", path))?;
+        let spans = known.vouched(meta.ino(), &found.held);
+        found.verified = spans.iter().map(|span| span.range).collect();
+        found.damaged = wrong_spans(file, &spans).map_err(on("read", path))?.iter().collect();
     }
     found.damaged.extend(claimed.iter());
     Ok(())
-}
-
-/// The blocks whose bytes do not have the sum that they were written with.
-fn wrong_blocks(file: &File, sums: &Sums) -> std::io::Result<Vec<ByteRange>> {
-    let mut wrong = RangeSet::new();
-    let mut buffer = vec![0; CHUNK];
-    for (i, expected) in sums.whole.iter().chain([&sums.tail]).enumerate() {
-        let start = i as u64 * sums.block;
-        let end = (start + sums.block).min(sums.length);
-        if sum_of(file, start, end, &mut buffer)? != *expected {
-            wrong.insert(ByteRange::new(Offset(start), Offset(end)));
-        }
-    }
-    Ok(wrong.iter().collect())
-}
-
-fn sum_of(file: &File, start: u64, end: u64, buffer: &mut [u8]) -> std::io::Result<u32> {
-    let (mut sum, mut at) = (0, start);
-    while at < end {
-        let n = (end - at).min(buffer.len() as u64) as usize;
-        file.read_exact_at(&mut buffer[..n], at)?;
-        sum = crc32c::crc32c_append(sum, &buffer[..n]);
-        at += n as u64;
-    }
-    Ok(sum)
 }
 
 /// Opens a regular file for reading only, not through a link; `None` where none stands there.

@@ -255,6 +255,8 @@ impl Journal {
             Entry::Claim(place, claim) => self.known_mut(place).claim(claim),
             Entry::Segments(place, segments) => self.known_mut(place).segments(segments),
             Entry::Proof(place, proof) => self.known_mut(place).proof(proof),
+            Entry::Spans(inode, spans) => self.part.spans(inode, spans),
+            Entry::Seen(place, seen) => self.known_mut(place).seen = Some(seen),
         }
     }
 

@@ -6,6 +6,8 @@
 use crate::core::file_xfer::Place;
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::io::part::record::{Claim, Entry, Proof, Segments};
+use crate::io::part::seen::Seen;
+use crate::io::part::spans::{MOST_TOLD, Span, Spans, cells};
 
 /// What the journal says of one draft.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,6 +20,10 @@ pub(super) struct Known {
     pub(super) segments: Option<KnownSegments>,
     /// The last proof, as far as no cut has overtaken it.
     pub(super) proof: Option<Proof>,
+    /// The sums of what is held beyond the proof, where there are gaps.
+    spans: Spans,
+    /// What the file looked like when it was last left in order.
+    pub(super) seen: Option<Seen>,
 }
 
 /// What is held of a file with gaps.
@@ -76,20 +82,42 @@ impl Known {
             known.written = told.held;
         }
         self.flushed = known.flushed.head().0;
-        let (held, inode) = (known.written.head().0, known.inode);
-        self.trim_proof(held, inode);
+        let (held, inode) = (known.written.clone(), known.inode);
+        self.trim_proof(&held, inode);
     }
 
     pub(super) fn claim(&mut self, claim: Claim) {
         self.segments = None;
         self.flushed = if claim.flushed { claim.held } else { self.flushed.min(claim.held) };
-        self.trim_proof(claim.held, claim.inode);
+        self.trim_proof(&head(claim.held), claim.inode);
         self.claim = Some(claim);
     }
 
-    /// Of what was cut off, nothing is known: it may have come back otherwise.
-    fn trim_proof(&mut self, held: u64, inode: u64) {
-        self.proof = self.proof.take().filter(|p| p.inode == inode).and_then(|p| p.cut(held));
+    /// Of what was cut off, nothing is known: it may have come back otherwise. Blocks that stay beyond a gap keep their sums.
+    fn trim_proof(&mut self, held: &RangeSet, inode: u64) {
+        self.spans.retain(held);
+        let Some(proof) = self.proof.take().filter(|p| p.inode == inode) else { return };
+        if proof.sums.length > held.head().0 && self.segments.is_some() {
+            let blocks = proof.sums.blocks().filter(|b| b.range.start.0 >= held.head().0 && held.covers(b.range));
+            // Blocks larger than a cell are of files that spans are not made for.
+            blocks.filter(|b| cells(b.range).count() == 1).for_each(|b| self.spans.insert(b));
+        }
+        self.proof = proof.cut(held.head().0);
+    }
+
+    /// Sums of bytes beyond the first gap. Of such as are not said to be held, nothing is known.
+    pub(super) fn spans(&mut self, inode: u64, told: Vec<Span>) {
+        let Some(held) = self.segments.as_ref().filter(|s| s.inode == inode).map(|s| &s.written) else { return };
+        told.into_iter().filter(|span| held.covers(span.range)).for_each(|span| self.spans.insert(span));
+    }
+
+    /// The bytes of the file of this inode that have sums, with these, as far as they are in `held`; in order.
+    pub(super) fn vouched(&self, inode: u64, held: &RangeSet) -> Vec<Span> {
+        let proof = self.proof.clone().filter(|p| p.inode == inode).and_then(|p| p.cut(held.head().0));
+        let length = proof.as_ref().map_or(0, |p| p.sums.length);
+        let ours = self.segments.as_ref().is_some_and(|s| s.inode == inode);
+        let beyond = self.spans.iter().filter(|span| ours && span.range.start.0 >= length && held.covers(span.range));
+        proof.iter().flat_map(|p| p.sums.blocks()).chain(beyond).collect()
     }
 
     pub(super) fn proof(&mut self, mut proof: Proof) {
@@ -98,6 +126,7 @@ impl Known {
         let whole: Vec<u32> = told.map(|p| p.sums.whole).unwrap_or_default();
         let Some(kept) = whole.get(..first) else { return };
         proof.sums.whole.splice(..0, kept.iter().copied());
+        self.spans.forget_before(proof.sums.length);
         self.proof = Some(Proof { first: 0, ..proof });
     }
 
@@ -113,6 +142,11 @@ impl Known {
             entries.push(Entry::Claim(place, Claim { flushed: claim.flushed && claim.held == self.flushed, ..claim }));
         }
         entries.extend(self.proof.clone().map(|p| Entry::Proof(place, Proof { first: 0, ..p })));
+        if let Some(known) = &self.segments {
+            let spans: Vec<Span> = self.spans.iter().collect();
+            entries.extend(spans.chunks(MOST_TOLD).map(|some| Entry::Spans(known.inode, some.to_vec())));
+        }
+        entries.extend(self.seen.map(|seen| Entry::Seen(place, seen)));
         entries
     }
 }

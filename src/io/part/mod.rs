@@ -12,12 +12,14 @@
 //! | `intake`, `gather`, `islands`, `gaps` | bytes on their way in, at the end of the file and beyond |
 //! | `draft`, `compare`, `room` | one file |
 //! | `digests`, `sums`, `run`, `hasher`, `lagging` | digests while bytes flow |
+//! | `spans`, `summing`, `seen`, `check` | are the bytes still those that were written? |
 //! | `record`, `known`, `journal`, `beat`, `flush` | what is remembered, and when |
 //! | `versions`, `ending`, `publish`, `witness` | cutting, replacing, finishing |
 //! | `inspect`, `whole` | questions about files at rest |
 
 mod beat;
 mod boot;
+mod check;
 mod compare;
 mod digests;
 mod draft;
@@ -40,6 +42,9 @@ mod publish;
 mod record;
 mod room;
 mod run;
+mod seen;
+mod spans;
+mod summing;
 mod sums;
 mod take;
 #[cfg(test)]
@@ -49,6 +54,7 @@ mod whole;
 mod witness;
 
 pub use boot::Boot;
+pub use check::{Checked, Damage};
 pub use compare::Compare;
 pub(in crate::io) use digests::Digests;
 pub use inspect::{Inspection, JournalState, PartState, inspect, outline, repair};

@@ -14,13 +14,14 @@ use crate::core::file_xfer::dossier::{Dossier, Draft as DraftRecord};
 use crate::core::range::{Length, RangeSet};
 use crate::io::durable;
 use crate::io::part::beat::Beat;
-use crate::io::part::draft::{Draft, Gaps};
+use crate::io::part::draft::{Draft, Gaps, Trust};
 use crate::io::part::fault::unlink;
 use crate::io::part::flush::Flusher;
 use crate::io::part::journal::{Journal, next_of};
 use crate::io::part::known::{Lasting, before, head};
 use crate::io::part::names::Names;
 use crate::io::part::record::{Claim, Entry, Segments};
+use crate::io::part::seen::Seen;
 use crate::io::part::take::{Standing, Taken, hold, look, take};
 use crate::io::part::versions::begun;
 use crate::io::part::{Marked, Opened, PartStore, Promoted, Spec, SyncMode, witness};
@@ -151,6 +152,8 @@ fn adopt(
     let held = trusted(taken.length, record, journal, place);
     remarks.extend(shortfall(taken.length, &held, record, journal, place, path));
     let known = journal.known(place);
+    // Before it is cut.
+    let as_left = known.seen.is_some() && known.seen == Seen::now(&taken.file);
     let (proof, gaps) = (known.proof.clone(), if known.segments.is_some() { Gaps::Told } else { Gaps::No });
     // First the word, then the deed: what is written in place of what is cut off has not been flushed.
     if let Some(segments) = &known.segments {
@@ -158,11 +161,12 @@ fn adopt(
         let news = (segments.written != held).then_some(Entry::Segments(place, told));
         // Flushed even where there is no news: an earlier process may have dropped bytes, and not lived to flush its word.
         journal.correct(&Vec::from_iter(news))?;
-    } else if known.flushed > held.head().0 {
+    } else if known.flushed.max(proof.as_ref().map_or(0, |p| p.sums.length)) > held.head().0 {
         let held = held.head().0;
         journal.correct(&[Entry::Claim(place, Claim { held, flushed: false, inode: taken.inode })])?;
     }
     let mut draft = Draft::new(taken, path.to_owned(), &held, gaps)?;
+    draft.trust = if as_left || held.is_empty() { Trust::Yes } else { Trust::No };
     draft.begin_digests(spec, proof);
     Ok(draft)
 }

@@ -7,6 +7,8 @@ use crate::core::file_xfer::Place;
 use crate::core::range::{ByteRange, Offset, RangeSet};
 use crate::io::part::boot::Boot;
 use crate::io::part::digests::ByAlgorithm;
+use crate::io::part::seen::Seen;
+use crate::io::part::spans::Span;
 use crate::io::part::sums::Sums;
 
 /// First in a header; the last two characters are the version of the format, digest states included.
@@ -29,6 +31,10 @@ pub(super) enum Entry {
     Segments(Place, Segments),
     /// What the bytes held are, and how far their digests have come.
     Proof(Place, Proof),
+    /// What bytes beyond the first gap of the part are.
+    Spans(u64, Vec<Span>),
+    /// What the file looked like when it was left in order.
+    Seen(Place, Seen),
 }
 
 /// What the length of the part file tells of the bytes held.
@@ -94,6 +100,17 @@ impl Entry {
                 out.extend([b'P', place_code(*place)]);
                 proof.encode(&mut out);
             }
+            Self::Spans(inode, spans) => {
+                out.extend([b'X', place_code(Place::Part)]);
+                out.extend(inode.to_le_bytes());
+                // At most 4096.
+                out.extend((spans.len() as u32).to_le_bytes());
+                spans.iter().for_each(|span| span.encode(&mut out));
+            }
+            Self::Seen(place, seen) => {
+                out.extend([b'W', place_code(*place)]);
+                seen.encode(&mut out);
+            }
         }
         // The bodies built here are far below 4 GiB.
         let length = (out.len() - FRAME) as u32;
@@ -110,6 +127,8 @@ impl Entry {
             b'C' => Some(Self::Claim(r.place()?, r.claim()?)),
             b'S' => Some(Self::Segments(r.place()?, r.segments()?)),
             b'P' => Some(Self::Proof(r.place()?, r.proof()?)),
+            b'X' => r.spans(),
+            b'W' => Some(Self::Seen(r.place()?, Seen::decode(&mut r)?)),
             _ => None,
         }
     }
@@ -208,7 +227,8 @@ fn algorithm_code(algorithm: Algorithm) -> u8 {
     CODES.iter().find(|(_, a)| *a == algorithm).map_or(0, |(code, _)| *code)
 }
 
-struct Reader<'a>(&'a [u8]);
+/// The fields of a record, in their order.
+pub(super) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn entry(&mut self) -> Option<Entry> {
@@ -256,6 +276,13 @@ impl<'a> Reader<'a> {
         Some(Proof { inode, first, sums, states })
     }
 
+    fn spans(&mut self) -> Option<Entry> {
+        // Of the rival, which has no gaps, there are none.
+        let (Place::Part, inode, count) = (self.place()?, self.u64()?, self.u32()?) else { return None };
+        let spans = (0..count).map(|_| Span::decode(self)).collect::<Option<_>>()?;
+        Some(Entry::Spans(inode, spans))
+    }
+
     fn state(&mut self) -> Option<(Algorithm, Vec<u8>)> {
         let code = self.byte()?;
         let (_, algorithm) = CODES.iter().find(|(c, _)| *c == code)?;
@@ -285,11 +312,11 @@ impl<'a> Reader<'a> {
         self.array().map(|[b]| b)
     }
 
-    fn u32(&mut self) -> Option<u32> {
+    pub(super) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Option<u64> {
+    pub(super) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 }
@@ -311,7 +338,17 @@ mod tests {
             Entry::Header(Boot::Unknown, PartLength::HasGaps),
             Entry::Segments(Place::Part, Segments { held, flushed: true, inode: 7 }),
             Entry::Segments(Place::Part, Segments { held: RangeSet::new(), flushed: false, inode: 7 }),
+            Entry::Spans(
+                7,
+                vec![Span { range: range(9, 10), sum: 5 }, Span { range: range(1 << 24, 2 << 24), sum: 6 }],
+            ),
+            Entry::Seen(Place::Rival, seen()),
         ]
+    }
+
+    fn seen() -> Seen {
+        let file = tempfile::tempfile().expect("a file");
+        Seen::decode(&mut Reader(&[0x81; 40])).filter(|seen| Some(*seen) != Seen::now(&file)).expect("one of 40 bytes")
     }
 
     fn file() -> Vec<u8> {

@@ -1,6 +1,7 @@
 //! Block sums: a CRC-32C for each block of what is held, enough to say later whether the bytes are still those.
 
-use crate::core::range::Length;
+use crate::core::range::{ByteRange, Length, Offset};
+use crate::io::part::spans::Span;
 
 /// The first size of a block: 16 MiB (design 3.9).
 const FIRST_BLOCK: u64 = 16 << 20;
@@ -35,6 +36,17 @@ impl Sums {
             && self.length <= Length::LARGEST_FILE.0
             && self.length / self.block == u64::from(before) + self.whole.len() as u64
             && self.length / self.block <= MOST_BLOCKS as u64
+    }
+
+    /// The blocks with their sums, the one that is not whole at last.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = Span> + '_ {
+        let rest = !self.length.is_multiple_of(self.block);
+        let sums = self.whole.iter().copied().chain(rest.then_some(self.tail));
+        sums.enumerate().map(|(i, sum)| {
+            let start = i as u64 * self.block;
+            let end = (start + self.block).min(self.length);
+            Span { range: ByteRange::new(Offset(start), Offset(end)), sum }
+        })
     }
 
     /// Takes the bytes that follow.

@@ -6,7 +6,7 @@ use crate::cli::foreign::{Inspection, JournalState, PartState, human_size};
 use crate::cli::state::check::finding::{File, Finding, Grade, Kind, bytes};
 use crate::cli::state::{Desk, pick};
 use crate::core::pers_xfer::record::{Direction, Record, Status};
-use crate::core::range::{ByteRange, Offset, RangeSet};
+use crate::core::range::{ByteRange, RangeSet};
 
 /// What is known of one part file.
 pub(super) struct Seen {
@@ -74,7 +74,7 @@ impl Case<'_> {
             path: self.path.clone(),
             held: found.held.length().0,
             segments: found.held.iter().len(),
-            verified: found.verified.0,
+            verified: found.verified.length().0,
             unchecked: self.unproven().length().0,
             journal: word(found.journal),
             holder: self.holder.clone(),
@@ -149,7 +149,7 @@ impl Case<'_> {
 
     fn unproven(&self) -> RangeSet {
         let mut unproven = self.found.held.clone();
-        unproven.remove(ByteRange::new(Offset::ZERO, Offset(self.found.verified.0)));
+        self.found.verified.iter().for_each(|range| unproven.remove(range));
         unproven
     }
 

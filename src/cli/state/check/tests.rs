@@ -22,7 +22,7 @@ fn sound() -> Inspection {
         part: PartState::Regular,
         length: Length(3 * MB),
         held: set(&[(0, 3)]),
-        verified: Length(2 * MB),
+        verified: set(&[(0, 2 * MB)]),
         damaged: vec![],
         journal: JournalState::Sound,
         holder: None,
@@ -62,7 +62,7 @@ fn a_sound_file_is_told_in_a_line() {
 
 #[test]
 fn what_has_no_sums_is_told_as_not_checked_and_is_no_damage() {
-    let young = || Inspection { verified: Length::ZERO, held: set(&[(0, 1), (2, 3)]), ..sound() };
+    let young = || Inspection { verified: set(&[]), held: set(&[(0, 1), (2, 3)]), ..sound() };
     let book = with(book(young()), |record| record.dossier.part.held = Length(MB));
     let words =
         "has no block sums yet for bytes 0-1048575, 2097152-3145727 (2.0 MiB): not checked; `--repair` keeps them";
@@ -77,7 +77,7 @@ fn what_has_no_sums_is_told_as_not_checked_and_is_no_damage() {
         assert_eq!((&finding["kind"], &finding["grade"]), (&"unchecked".into(), &"note".into()));
         assert_eq!(finding["ranges"], serde_json::json!([[0, MB], [2 * MB, 3 * MB]]));
     }
-    let whole = Inspection { verified: Length(3 * MB), ..sound() };
+    let whole = Inspection { verified: set(&[(0, 3 * MB)]), ..sound() };
     told(&self::book(whole), 0, ", no damage\n");
 }
 
@@ -100,7 +100,7 @@ fn damage_is_told_with_its_place_and_what_to_do() {
     told(&book(gone.clone()), 3, "is gone, with the 3.0 MiB that are recorded");
     told(&book(Inspection { part: PartState::Strange, ..gone.clone() }), 3, "is no regular file, and was not opened");
     told(&book(Inspection { part: PartState::Folder, ..gone }), 3, "move it away");
-    let lost = |journal| Inspection { held: set(&[]), verified: Length::ZERO, journal, ..sound() };
+    let lost = |journal| Inspection { held: set(&[]), verified: set(&[]), journal, ..sound() };
     told(&book(lost(JournalState::Missing)), 3, "has lost its journal, so that nothing of the 3.0 MiB in it counts");
     told(&book(lost(JournalState::Unreadable)), 3, "has a journal that cannot be read");
 }

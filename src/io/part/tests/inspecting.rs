@@ -34,7 +34,7 @@ fn a_changed_block_is_found_and_fetched_again() {
         write(&mut store, Place::Part, &bytes);
         store.close().expect("closed");
         let found = look(&folder);
-        assert_eq!((found.verified, found.damaged), (held(bytes.len()), vec![]));
+        assert_eq!((found.verified.length(), found.damaged), (held(bytes.len()), vec![]));
         bytes[BLOCK + 7] ^= 1;
         std::fs::write(folder.part(), &bytes).expect("changed");
         let (part, journal) = (read(&folder.part()), read(&folder.journal()));
@@ -46,7 +46,7 @@ fn a_changed_block_is_found_and_fetched_again() {
         let expected: RangeSet = [range(0, BLOCK), range(2 * BLOCK, bytes.len())].into_iter().collect();
         assert_eq!(left, expected);
         let again = look(&folder);
-        assert_eq!((again.held, again.verified, again.damaged), (expected.clone(), held(BLOCK), vec![]));
+        assert_eq!((again.held, again.verified.length(), again.damaged), (expected.clone(), held(BLOCK + MIB), vec![]));
         assert_eq!(folder.open().part_segments, expected);
     }
 }
@@ -104,19 +104,24 @@ fn a_file_in_use_is_looked_at_and_not_repaired() {
 }
 
 #[test]
-fn a_download_that_ends_within_seconds_pays_for_no_sums() {
+fn a_download_that_ends_within_seconds_pays_for_few_sums() {
     let folder = Folder::new(&[]);
     let mut store = folder.open().store;
     store.tick(at_ms(0)).expect("tick");
-    let bytes = noise(3 * MIB, 5);
+    let bytes = noise(20 * MIB, 5);
     write(&mut store, Place::Part, &bytes);
-    store.tick(at_ms(4000)).expect("tick");
-    store.checkpoint().expect("checkpoint");
-    assert_eq!(look(&folder).verified, Length::ZERO);
+    store.tick(at_ms(240)).expect("tick");
+    assert_eq!(look(&folder).verified.length(), Length::ZERO);
+    for (ms, verified) in [(250, 16 * MIB), (490, 16 * MIB), (500, 20 * MIB), (4000, 20 * MIB)] {
+        store.tick(at_ms(ms)).expect("tick");
+        assert_eq!(look(&folder).verified.length(), held(verified), "after {ms} ms");
+    }
     write(&mut store, Place::Part, &bytes);
+    store.tick(at_ms(4250)).expect("tick");
+    assert_eq!(look(&folder).verified.length(), held(36 * MIB));
     assert!(store.tick(at_ms(5000)).expect("tick"), "a checkpoint by time");
     drop(store); // Waits for the checkpoint.
-    assert_eq!(look(&folder).verified, held(6 * MIB));
+    assert_eq!(look(&folder).verified.length(), held(40 * MIB));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whole lives of a store: kills, reboots, strangers' files, full disks, and the digests through all of them.
 
 mod crashes;
+mod damage;
 mod inspecting;
 mod lives;
 mod segments;
