@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{End, Px, Ran, Rig, Served, World, digest, eventually, ms, noise};
+use support::{End, Px, Ran, Rig, Served, World, eventually, ms, noise};
 
 const MB: usize = 1 << 20;
 const BLOCK: usize = 16 * MB;
