@@ -13,7 +13,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::asking::{Asking, Purpose};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Saying, Wanted};
+use crate::core::file_xfer::{AnswerHead, Ask, Contradiction, Freshness, LastWord, NamedBy, Saying, Wanted};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
@@ -44,6 +44,8 @@ pub struct LinkPlan {
     pub notes: Vec<OriginNotes>,
     /// Is there a digest of the whole that decides in the end?
     pub digest: LastWord,
+    /// Is there a digest, of the whole or of pieces, that judges the bytes of several origins together?
+    pub judge: LastWord,
     /// May a cache answer?
     pub freshness: Freshness,
 }
@@ -88,6 +90,8 @@ pub enum LinkStep {
 pub enum LinkEnd {
     /// The origin answers ranges with the whole file.
     RangesIgnored,
+    /// The origin has another version than those whose bytes are held, by what it says: nothing of it is mixed in.
+    Apart(Box<Contradiction>),
     /// The origin has another version now, or another file.
     OtherVersion(Failure),
     /// Anything else.
@@ -230,6 +234,7 @@ impl Link {
         match self.sameness(head, origin) {
             Sameness::Different => self.other_version(origin, self.asked()),
             _ if other_length => self.other_version(origin, self.asked()),
+            _ if let Some(apart) = self.contradiction(head, origin) => LinkStep::End(LinkEnd::Apart(Box::new(apart))),
             sameness if self.plan.reach == Reach::Through => self.take_whole(head, origin, sameness),
             // The very same validator, and yet the whole: If-Range may be what is broken (design 3.2).
             Sameness::Same if self.step_if_range_down(origin) => self.hop(),
@@ -282,6 +287,9 @@ impl Link {
         }
         if sameness == Sameness::Different && self.plan.digest == LastWord::Joints {
             return self.other_version(&origin, self.asked());
+        }
+        if let Some(apart) = self.contradiction(head, &origin) {
+            return LinkStep::End(LinkEnd::Apart(Box::new(apart)));
         }
         self.open = Some((origin.clone(), head.validators.clone()));
         self.sayings.push(Saying { origin: origin.clone(), part: Some(range), digests: head.vouched() });
@@ -347,6 +355,15 @@ impl Link {
             LastWord::Joints | LastWord::Digest => Failure::ChangedMeanwhile { at },
         };
         LinkStep::End(LinkEnd::OtherVersion(failure))
+    }
+
+    /// Does an answer contradict those whose bytes are held, where no digest judges?
+    fn contradiction(&self, head: &AnswerHead, origin: &Origin) -> Option<Contradiction> {
+        let judged = self.plan.judge == LastWord::Digest;
+        let of = |version: &Draft| {
+            version.contradicted_by(&self.plan.notes, origin, &head.validators, &head.vouched())
+        };
+        if judged { None } else { of(&self.plan.version) }
     }
 
     fn is_page(&self, head: &AnswerHead) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::core::failure::Failure;
 use crate::core::file_xfer::asking::Asking;
+use crate::core::file_xfer::concord::Contradiction;
 pub(super) use crate::core::file_xfer::asking::Purpose;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
 use crate::core::file_xfer::said::Said;
@@ -48,6 +49,10 @@ pub struct FileXfer {
     pub(super) named: Option<NamedMirrors>,
     /// What servers said of the whole beside the session.
     pub(super) said: Said,
+    /// Origins of other versions, until they are taken.
+    pub(super) apart: Vec<Contradiction>,
+    /// So often a redirector was asked again because it had led to another version.
+    pub(super) detours: u32,
     asks: u32,
     /// File operations wished for since the last step.
     pub(super) ops: Vec<FileOp>,
@@ -67,6 +72,17 @@ pub(super) struct Open {
     pub(super) sameness: Sameness,
     /// The whole file's length as this answer tells it.
     pub(super) total: Option<Length>,
+    /// It is of another version than those whose bytes the draft holds.
+    pub(super) apart: Apart,
+}
+
+/// Is an answer of another version than the draft, by what its origin and others say?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Apart {
+    /// Not as far as they say.
+    No,
+    /// They contradict each other.
+    Yes,
 }
 
 impl FileXfer {
@@ -91,6 +107,8 @@ impl FileXfer {
             contradicted: false,
             named: None,
             said: Said::default(),
+            apart: Vec::new(),
+            detours: 0,
             asks: 0,
             ops,
         }

@@ -113,7 +113,8 @@ impl PersFileXfer {
     }
 
     fn ask_next(&mut self, cx: &mut Cx<'_, Action>) {
-        match mirrors::next(&self.record.mirrors, &self.holds, self.prefer, &self.order, cx.now.mono) {
+        let turn = mirrors::in_turn(&self.record.mirrors, &self.record.dossier.part, self.prefer, &self.order);
+        match mirrors::next(&self.record.mirrors, &self.holds, None, &turn, cx.now.mono) {
             Next::Ask(mirror) => {
                 self.keep_apart(mirror, cx);
                 self.state = State::Wished(mirror);
