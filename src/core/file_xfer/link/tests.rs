@@ -52,6 +52,7 @@ impl Bench {
             version,
             notes: Vec::new(),
             digest: LastWord::Joints,
+            judge: LastWord::Joints,
             freshness: Freshness::CacheAllowed,
         };
         Self { held, plan, asks: Vec::new() }
