@@ -58,6 +58,17 @@ fn rig(data: &Arc<Vec<u8>>, says: Says) -> Rig {
     Rig::start(steady(serving(data, says)))
 }
 
+/// The same, but of no answer more than this comes, and then nothing more.
+fn stuck(data: &Arc<Vec<u8>>, says: Says, after: usize) -> Rig {
+    let served = serving(data, says);
+    Rig::start(move |a| served.reply(a).cut(after, End::Hang))
+}
+
+/// How much of each of so many answers makes about so much in all.
+fn each(all: usize, connections: &str) -> usize {
+    all / connections.parse::<usize>().unwrap()
+}
+
 fn over<'w>(w: &'w World, rigs: &[&Rig], connections: &str) -> Px<'w> {
     let px = w.download(&rigs[0].url("/f")).args(&["-x", connections]);
     rigs[1..].iter().fold(px, |px, rig| px.mirror(&rig.url("/f")))
@@ -156,8 +167,8 @@ fn a_file_replaced_everywhere_between_two_runs_is_the_new_one_whoever_is_listed_
     for (n, (old, new)) in CONTRADICTIONS.into_iter().enumerate() {
         for (before, after) in [("1", "1"), ("4", "1"), ("1", "4"), ("4", "4")] {
             let (w, (one, two)) = (World::new(), two_versions(2030 + n as u64, 4 * MB));
-            let rigs = [0, 1, 2].map(|_| rig(&one, old));
-            over(&w, &[&rigs[0]], before).start().kill_when(|| rigs[0].has_sent(2 * MB));
+            let rigs = [0, 1, 2].map(|_| stuck(&one, old, each(2 * MB, before)));
+            over(&w, &[&rigs[0]], before).start().kill_when(|| rigs[0].has_sent(3 * MB / 2));
             rigs.iter().for_each(|rig| rig.now(steady(serving(&two, new))));
             let ran = over(&w, &[&rigs[1], &rigs[2], &rigs[0]], after).run();
             assert_eq!(is_one_of(&w, &ran, &[&two, &one]), 0, "{old:?} {new:?} {before} {after}: {ran}");
@@ -169,8 +180,9 @@ fn a_file_replaced_everywhere_between_two_runs_is_the_new_one_whoever_is_listed_
 fn whose_bytes_are_held_is_asked_before_a_mirror_that_says_nothing() {
     for connections in ["1", "4"] {
         let (w, (one, two)) = (World::new(), two_versions(2040, 4 * MB));
-        let (teller, silent) = (rig(&one, Says::Date(MODIFIED)), rig(&one, Says::Nothing));
-        over(&w, &[&teller], connections).start().kill_when(|| teller.has_sent(2 * MB));
+        let teller = stuck(&one, Says::Date(MODIFIED), each(2 * MB, connections));
+        let silent = rig(&one, Says::Nothing);
+        over(&w, &[&teller], connections).start().kill_when(|| teller.has_sent(3 * MB / 2));
         teller.now(steady(serving(&two, Says::Date(MODIFIED_LATER))));
         silent.now(steady(serving(&two, Says::Nothing)));
         let ran = over(&w, &[&silent, &teller], connections).run();
@@ -186,7 +198,7 @@ fn segments_of_a_version_that_was_replaced_are_not_kept() {
             let (w, one) = (World::new(), noise(2050 + n as u64, 4 * MB));
             let places: Vec<usize> = (8..32).map(|n| n * 128 * KB + 5_000).collect();
             let two = altered(&one, &places);
-            let a = rig(&one, old);
+            let a = stuck(&one, old, 400_000);
             over(&w, &[&a], "4").start().kill_when(|| a.has_sent(1_500_000));
             a.now(steady(serving(&two, new)));
             let ran = over(&w, &[&a], connections).run();
@@ -217,10 +229,11 @@ fn a_mirror_in_reserve_takes_over_once_the_first_is_gone() {
 fn what_the_first_brought_is_not_lost_while_the_reserve_is_under_way() {
     for connections in ["1", "4"] {
         let (w, (one, two)) = (World::new(), two_versions(2070, 4 * MB));
-        let (first, reserve) = (rig(&one, Says::Date(MODIFIED)), rig(&two, Says::Date(MODIFIED_LATER)));
-        over(&w, &[&first, &reserve], connections).start().kill_when(|| first.has_sent(3 * MB));
+        let first = stuck(&one, Says::Date(MODIFIED), each(3 * MB, connections));
+        let reserve = rig(&two, Says::Date(MODIFIED_LATER));
+        over(&w, &[&first, &reserve], connections).start().kill_when(|| first.has_sent(5 * MB / 2));
         let held = fs::metadata(w.part()).unwrap().len();
-        first.now(|_| Reply::status(503));
+        first.now(|_| Reply::status(404));
         let before = reserve.sent();
         over(&w, &[&first, &reserve], connections).start().kill_when(|| reserve.sent() > before + MB as u64);
         assert!(fs::metadata(w.part()).unwrap().len() >= held, "what was confirmed was given up");
@@ -237,8 +250,8 @@ fn a_dead_first_server_costs_nothing_where_the_mirror_agrees_or_is_silent() {
     for theirs in [Says::Nothing, Says::Both("\"other\"", MODIFIED), Says::Tag("W/\"x\"")] {
         for connections in ["1", "4"] {
             let (w, data) = (World::new(), noise(2080, 4 * MB));
-            let first = rig(&data, Says::Both("\"a\"", MODIFIED));
-            over(&w, &[&first], connections).start().kill_when(|| first.has_sent(3 * MB));
+            let first = stuck(&data, Says::Both("\"a\"", MODIFIED), each(3 * MB, connections));
+            over(&w, &[&first], connections).start().kill_when(|| first.has_sent(11 * MB / 4));
             first.stop();
             let other = rig(&data, theirs);
             let ran = over(&w, &[&first, &other], connections).run();
@@ -271,10 +284,11 @@ fn of_three_the_first_leads_and_the_others_take_over() {
 #[test]
 fn who_was_odd_beside_the_old_version_is_asked_again_when_the_file_has_changed() {
     let (w, one, two) = (World::new(), noise(2100, 3 * MB), noise(2101, 3 * MB));
-    let first = rig(&one, Says::Date(MODIFIED));
+    let first = stuck(&one, Says::Date(MODIFIED), MB);
     let silent = rig(&two, Says::Nothing);
-    over(&w, &[&first, &silent], "2").start().kill_when(|| first.has_sent(MB));
-    assert!(w.state_text().contains("odd"), "it is not known as the odd one:\n{}", w.state_text());
+    over(&w, &[&first, &silent], "2").start().kill_when(|| {
+        fs::read_to_string(&w.state).is_ok_and(|state| state.contains("this mirror holds another file"))
+    });
     let served = serving(&two, Says::Date(MODIFIED_LATER));
     // It brings more of the new version than was held of the old one, and is never there again.
     let n = first.count();

@@ -8,7 +8,7 @@ mod choice;
 mod own;
 
 pub use choice::{Known, rank};
-pub use own::in_turn;
+pub use own::{ask_the_tellers_again, in_turn};
 
 use crate::core::pers_xfer::record::{MirrorRecord, Standing};
 use crate::core::time::Mono;

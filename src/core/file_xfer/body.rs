@@ -41,8 +41,7 @@ impl FileXfer {
 
     /// Is this the whole of another version than that of which segments are held behind a gap?
     fn is_other_than_islands(&self, open: &Open) -> bool {
-        let other = open.sameness == Sameness::Different || open.apart == Apart::Yes;
-        other && self.place == Place::Part && self.dossier.part.beyond > Length::ZERO
+        open.is_of_another_version() && self.place == Place::Part && self.dossier.part.beyond > Length::ZERO
     }
 
     /// Tags that differ although all the bytes held are equal, and the date and the size too, tell nothing.

@@ -4,7 +4,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
 use crate::core::file_xfer::head::is_html_type;
 use crate::core::file_xfer::machine::{Apart, FileXfer, Open, Purpose};
-use crate::core::file_xfer::{AnswerHead, Company, LastWord, MetalinkIs, Next, Place, Receive, Step};
+use crate::core::file_xfer::{AnswerHead, Company, FileOp, LastWord, MetalinkIs, Next, Place, Receive, Step};
 use crate::core::printable::printable;
 use crate::core::range::{ContentRange, Length, Offset};
 use crate::core::url::Origin;
@@ -100,11 +100,27 @@ impl FileXfer {
     fn accept(&mut self, open: Open) -> Step {
         self.note_named(&open.head);
         if self.draft().held == Length::ZERO {
-            *self.draft_mut() = fresh_draft(&open, self.draft());
+            self.begin_draft(&open);
         }
         let receive = open.receive;
         self.open = Some(open);
         self.step(Next::Receive(receive))
+    }
+
+    /// Nothing is held from the start on. Segments behind the gap stay where they may be of this very version.
+    fn begin_draft(&mut self, open: &Open) {
+        let part = &self.dossier.part;
+        let islands = self.place == Place::Part && part.beyond > Length::ZERO && self.plan.judge == LastWord::Joints;
+        let other_total = matches!((open.total, part.total), (Some(a), Some(b)) if a != b);
+        if islands && !other_total && !open.is_of_another_version() {
+            self.dossier.part.vouch(&open.origin, &open.head.validators);
+            self.dossier.part.last_origin = Some(open.origin.clone());
+            return;
+        }
+        if islands {
+            self.ops.push(FileOp::Cut(Place::Part, Offset::ZERO));
+        }
+        *self.draft_mut() = fresh_draft(open, self.draft());
     }
 
     /// 416, judged by its total (rule 5).

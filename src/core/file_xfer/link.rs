@@ -92,7 +92,9 @@ pub enum LinkEnd {
     RangesIgnored,
     /// The origin has another version than those whose bytes are held, by what it says: nothing of it is mixed in.
     Apart(Box<Contradiction>),
-    /// The origin has another version now, or another file.
+    /// The origin says that it has another version now than it had.
+    Changed(Failure),
+    /// The origin has another file, or other bytes than it said.
     OtherVersion(Failure),
     /// Anything else.
     Failed(Failure),
@@ -232,7 +234,7 @@ impl Link {
         }
         let other_length = head.length().is_some_and(|told| Some(told) != self.plan.version.total);
         match self.sameness(head, origin) {
-            Sameness::Different => self.other_version(origin, self.asked()),
+            Sameness::Different => self.changed(),
             _ if other_length => self.other_version(origin, self.asked()),
             _ if let Some(apart) = self.contradiction(head, origin) => LinkStep::End(LinkEnd::Apart(Box::new(apart))),
             sameness if self.plan.reach == Reach::Through => self.take_whole(head, origin, sameness),
@@ -286,7 +288,7 @@ impl Link {
             return self.other_version(&origin, self.asked());
         }
         if sameness == Sameness::Different && self.plan.digest == LastWord::Joints {
-            return self.other_version(&origin, self.asked());
+            return self.changed();
         }
         if let Some(apart) = self.contradiction(head, &origin) {
             return LinkStep::End(LinkEnd::Apart(Box::new(apart)));
@@ -344,6 +346,11 @@ impl Link {
             Some((origin, _)) => self.other_version(&origin, at),
             None => LinkStep::bad(BadAnswer::Unproven),
         }
+    }
+
+    /// It says something else than it said before: it has changed, and is nobody's odd mirror.
+    fn changed(&self) -> LinkStep {
+        LinkStep::End(LinkEnd::Changed(Failure::ChangedMeanwhile { at: self.asked() }))
     }
 
     /// An origin that has vouched for the version has changed; any other is the odd one out. Where a digest decides in the

@@ -76,6 +76,13 @@ pub(super) struct Open {
     pub(super) apart: Apart,
 }
 
+impl Open {
+    /// By what its origin said before, or by what others say, it is of another version than the draft.
+    pub(super) fn is_of_another_version(&self) -> bool {
+        self.sameness == Sameness::Different || self.apart == Apart::Yes
+    }
+}
+
 /// Is an answer of another version than the draft, by what its origin and others say?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Apart {

@@ -3,7 +3,6 @@
 
 use crate::core::file_xfer::dossier::Draft;
 use crate::core::pers_xfer::record::MirrorRecord;
-use crate::core::range::Length;
 use crate::core::url::Origin;
 
 /// What a mirror has to do with the bytes that are held; those that have more go first.
@@ -20,8 +19,8 @@ enum Part {
 }
 
 /// The positions of all mirrors in the order in which they are asked: `prefer`, where bytes of it are held, then those whose
-/// bytes are held, then the others; among equals `prefer`, then as in `order`, then as given. Where nothing is held, that
-/// alone decides.
+/// bytes are held, then the others; among equals `prefer`, then as in `order`, then as given. Of how many bytes
+/// are held, only the part file knows: a draft of which validators are known counts as held.
 pub fn in_turn(mirrors: &[MirrorRecord], held: &Draft, prefer: Option<usize>, order: &[usize]) -> Vec<usize> {
     let mut turn: Vec<usize> = Vec::with_capacity(mirrors.len());
     for mirror in prefer.into_iter().chain(order.iter().copied()).chain(0..mirrors.len()) {
@@ -29,17 +28,20 @@ pub fn in_turn(mirrors: &[MirrorRecord], held: &Draft, prefer: Option<usize>, or
             turn.push(mirror);
         }
     }
-    if held.in_all() > Length::ZERO {
-        let key = |i: &usize| match part_of(&mirrors[*i], mirrors, held) {
-            Part::Source if Some(*i) == prefer => Part::Teller,
-            part => part,
-        };
-        turn.sort_by_key(key);
-        if let Some(first) = turn.iter().position(|i| Some(*i) == prefer && key(i) == Part::Teller) {
-            turn[..=first].rotate_right(1);
-        }
-    }
+    let key = |i: &usize| match part_of(&mirrors[*i], mirrors, held) {
+        // It comes before others of its kind, for it stands before them.
+        Part::Source if Some(*i) == prefer => Part::Teller,
+        part => part,
+    };
+    turn.sort_by_key(key);
     turn
+}
+
+/// A new run begins: whose bytes are held may be asked in the pass under way, whatever it met in a former run, for much may have
+/// happened since. Where no validators are known, a change would not show, and the pass goes on as it was.
+pub fn ask_the_tellers_again(mirrors: &mut [MirrorRecord], held: &Draft) {
+    let tells: Vec<bool> = mirrors.iter().map(|mirror| part_of(mirror, mirrors, held) == Part::Teller).collect();
+    mirrors.iter_mut().zip(tells).filter(|(_, tells)| *tells).for_each(|(mirror, _)| mirror.tried = false);
 }
 
 fn part_of(mirror: &MirrorRecord, mirrors: &[MirrorRecord], held: &Draft) -> Part {
@@ -85,12 +87,12 @@ mod tests {
         let tell = tellers.iter().map(|n| (url(*n).origin(), tagged()));
         let validators = tell.chain(silent.iter().map(|n| (url(*n).origin(), Validators::default()))).collect();
         let reserve = reserve.iter().map(|n| (url(*n).origin(), tagged())).collect();
-        Draft { held: Length(1), validators, reserve, ..Draft::default() }
+        Draft { validators, reserve, ..Draft::default() }
     }
 
     #[test]
     fn where_nothing_is_held_the_order_is_that_of_the_ranking() {
-        let held = Draft { held: Length::ZERO, ..draft(&[2], &[], &[0]) };
+        let held = Draft::default();
         assert_eq!(in_turn(&mirrors(4), &held, None, &[3, 1]), [3, 1, 0, 2]);
         assert_eq!(in_turn(&mirrors(4), &held, Some(0), &[3, 1]), [0, 3, 1, 2]);
     }
@@ -99,9 +101,6 @@ mod tests {
     fn whose_bytes_are_held_goes_first_and_who_has_another_version_last() {
         let held = draft(&[3], &[2], &[0]);
         assert_eq!(in_turn(&mirrors(5), &held, None, &[0, 1]), [3, 2, 1, 4, 0]);
-        // What islands hold counts, too.
-        let islands = Draft { held: Length::ZERO, beyond: Length(1), ..held };
-        assert_eq!(in_turn(&mirrors(5), &islands, None, &[0, 1]), [3, 2, 1, 4, 0]);
     }
 
     #[test]
@@ -114,6 +113,14 @@ mod tests {
         assert_eq!(in_turn(&mirrors(3), &draft(&[0], &[1], &[]), Some(1), &[]), [1, 0, 2]);
         assert_eq!(in_turn(&mirrors(3), &draft(&[0], &[1], &[]), Some(2), &[]), [0, 1, 2]);
         assert_eq!(in_turn(&mirrors(3), &draft(&[0], &[], &[1]), Some(1), &[]), [0, 2, 1]);
+    }
+
+    #[test]
+    fn in_a_new_run_whose_bytes_are_held_is_asked_again() {
+        let mut list = mirrors(4);
+        list.iter_mut().for_each(|mirror| mirror.tried = true);
+        ask_the_tellers_again(&mut list, &draft(&[2], &[1], &[0]));
+        assert_eq!(list.iter().map(|mirror| mirror.tried).collect::<Vec<_>>(), [true, true, false, true]);
     }
 
     #[test]

@@ -279,8 +279,20 @@ impl Fan<'_> {
                 self.session.learn();
                 self.contradicts(link)
             }
+            LinkEnd::Changed(failure) => {
+                tracing::debug!(%failure, "a connection is dropped");
+                self.failed(link, &failure);
+                self.contradicts(link)
+            }
             LinkEnd::OtherVersion(failure) => {
                 tracing::debug!(%failure, "a connection is dropped");
+                let others = self.lines.get(&link).is_some_and(|line| line.seat != self.own);
+                let failure = match failure {
+                    Failure::ChangedMeanwhile { at } if others && self.digest() == LastWord::Joints => {
+                        Failure::OddMirror { at }
+                    }
+                    failure => failure,
+                };
                 self.failed(link, &failure);
                 self.contradicts(link)
             }
