@@ -286,9 +286,9 @@ fn who_was_odd_beside_the_old_version_is_asked_again_when_the_file_has_changed()
     let (w, one, two) = (World::new(), noise(2100, 3 * MB), noise(2101, 3 * MB));
     let first = stuck(&one, Says::Date(MODIFIED), MB);
     let silent = rig(&two, Says::Nothing);
-    over(&w, &[&first, &silent], "2").start().kill_when(|| {
-        fs::read_to_string(&w.state).is_ok_and(|state| state.contains("this mirror holds another file"))
-    });
+    over(&w, &[&first, &silent], "2")
+        .start()
+        .kill_when(|| fs::read_to_string(&w.state).is_ok_and(|state| state.contains("this mirror holds another file")));
     let served = serving(&two, Says::Date(MODIFIED_LATER));
     // It brings more of the new version than was held of the old one, and is never there again.
     let n = first.count();

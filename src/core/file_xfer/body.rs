@@ -48,9 +48,8 @@ impl FileXfer {
     fn note_lying_tags(&mut self, open: &Open) {
         let draft = self.draft();
         let (told, known) = (&open.head.validators, draft.validators_of(&open.origin));
-        let etags_differ = known.is_some_and(|v| {
-            v.etag.is_some() && v.etag != told.etag && (v.last_modified == told.last_modified)
-        });
+        let etags_differ =
+            known.is_some_and(|v| v.etag.is_some() && v.etag != told.etag && (v.last_modified == told.last_modified));
         let same_size = draft.total.is_some() && draft.total == open.total;
         if etags_differ && same_size && draft.held >= OVERLAP {
             self.note(&open.origin, |n| n.etags_lie = true);

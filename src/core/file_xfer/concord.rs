@@ -36,7 +36,10 @@ pub struct Contradiction {
 impl fmt::Display for Contradiction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (origin, by, with) = (&self.origin, self.by.word(), &self.with);
-        write!(f, "mirror {origin} has another {by} than {with}; its bytes are not mixed in (give --checksum to use both)")
+        write!(
+            f,
+            "mirror {origin} has another {by} than {with}; its bytes are not mixed in (give --checksum to use both)"
+        )
     }
 }
 

@@ -367,9 +367,7 @@ impl Link {
     /// Does an answer contradict those whose bytes are held, where no digest judges?
     fn contradiction(&self, head: &AnswerHead, origin: &Origin) -> Option<Contradiction> {
         let judged = self.plan.judge == LastWord::Digest;
-        let of = |version: &Draft| {
-            version.contradicted_by(&self.plan.notes, origin, &head.validators, &head.vouched())
-        };
+        let of = |version: &Draft| version.contradicted_by(&self.plan.notes, origin, &head.validators, &head.vouched());
         if judged { None } else { of(&self.plan.version) }
     }
 

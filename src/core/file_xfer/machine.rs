@@ -2,8 +2,8 @@
 
 use crate::core::failure::Failure;
 use crate::core::file_xfer::asking::Asking;
-use crate::core::file_xfer::concord::Contradiction;
 pub(super) use crate::core::file_xfer::asking::Purpose;
+use crate::core::file_xfer::concord::Contradiction;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
 use crate::core::file_xfer::said::Said;
 use crate::core::file_xfer::vouch::NamedMirrors;

@@ -307,7 +307,10 @@ fn what_contradicts_the_version_is_kept_apart_unless_a_digest_judges() {
             bench.plan.reach = reach;
             let ways = Ways { ranges, ..HONEST };
             let end = bench.run(&mut |ask| serve(&data, &strong("w"), &ways, ask));
-            assert!(matches!(&end, Ended::Not(LinkEnd::Apart(apart)) if apart.with == url("http://a/f").origin()), "{end:?}");
+            assert!(
+                matches!(&end, Ended::Not(LinkEnd::Apart(apart)) if apart.with == url("http://a/f").origin()),
+                "{end:?}"
+            );
             assert_eq!(bench.asks.len(), 1, "its head is enough");
         }
     }

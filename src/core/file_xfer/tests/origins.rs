@@ -22,7 +22,10 @@ fn versions(places: &[u64]) -> Vec<Vec<u8>> {
 }
 
 fn dated(version: usize) -> Validators {
-    Validators { last_modified: Some(Epoch::from_secs(1_700_000_000 - 86_400 * version as i64)), ..Validators::default() }
+    Validators {
+        last_modified: Some(Epoch::from_secs(1_700_000_000 - 86_400 * version as i64)),
+        ..Validators::default()
+    }
 }
 
 fn cut_at(limit: u64) -> Ways {
