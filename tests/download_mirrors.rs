@@ -8,6 +8,7 @@ use std::fs;
 use std::sync::Arc;
 
 use rustix::process::Signal;
+use support::rig::served::MODIFIED;
 use support::{End, Reply, Rig, Served, World, digest, ms, noise};
 
 const MB: usize = 1 << 20;
@@ -60,9 +61,9 @@ fn a_refused_mirror_is_not_asked_again_while_another_is_busy() {
 #[test]
 fn the_rest_comes_from_another_mirror_after_its_bytes_were_compared() {
     let (w, data) = (World::new(), noise(92, 3 * MB));
-    let first = Served::new(&data).etag("\"first\"");
+    let first = Served::new(&data).etag("\"first\"").modified(MODIFIED);
     let a = Rig::start(move |q| if q.n == 0 { first.reply(q).cut(2 * MB, End::Close) } else { Reply::status(503) });
-    let second = Served::new(&data).etag("\"second\"");
+    let second = Served::new(&data).etag("\"second\"").modified(MODIFIED);
     let b = Rig::start(move |q| second.reply(q));
     w.download(&a.url("/f")).mirror(&b.url("/f")).run().exits(0).says(&["overlap"]);
     w.holds(&data);

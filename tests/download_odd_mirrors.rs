@@ -9,6 +9,7 @@ use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use support::rig::served::MODIFIED;
 use support::{Asked, End, Px, Reply, Rig, Served, World, digest, eventually, ms, noise};
 
 const KB: usize = 1 << 10;
@@ -49,9 +50,10 @@ fn what_a_mirror_brought_before_it_was_found_odd_is_fetched_again() {
     let (w, data) = (World::new(), noise(1700, 4 * MB));
     // Equal in the first 64 KiB, by which it is let in, and around the place where its first range begins and ends.
     let other = altered(&data, 1701, &[64 * KB..1200 * KB, 2600 * KB..3900 * KB]);
-    let served = Served::new(&data);
+    let served = Served::new(&data).modified(MODIFIED);
     let good = Rig::start(move |a| served.reply(a).pace(64 * KB, ms(120)));
-    let served = Served::new(&other).etag("\"other\"");
+    // Nothing that it says speaks against it.
+    let served = Served::new(&other).etag("\"other\"").modified(MODIFIED);
     let odd = Rig::start(move |a| served.reply(a));
     let ran = over(&w, &good, "2").mirror(&odd.url("/f")).run();
     ran.exits(0);
@@ -266,10 +268,10 @@ fn mirrors_that_differ_from_what_is_held_take_over_once_its_origin_is_gone() {
 fn a_slow_first_mirror_does_not_hold_up_the_others() {
     for digest_known in [false, true] {
         let (w, data) = (World::new(), noise(1715, 2 * MB));
-        let served = Served::new(&data);
+        let served = Served::new(&data).modified(MODIFIED);
         // 64 KiB would take it 16 seconds.
         let first = Rig::start(move |a| served.reply(a).pace(KB, ms(250)));
-        let served = Served::new(&data).etag("\"b\"");
+        let served = Served::new(&data).etag("\"b\"").modified(MODIFIED);
         let fast = Rig::start(move |a| served.reply(a));
         let px = over(&w, &first, "2").mirror(&fast.url("/f"));
         let sum = digest("sha-256", &data);

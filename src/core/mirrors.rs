@@ -5,8 +5,10 @@
 //! must not be asked yet is passed over and holds up nothing but itself.
 
 mod choice;
+mod own;
 
 pub use choice::{Known, rank};
+pub use own::{ask_the_tellers_again, in_turn};
 
 use crate::core::pers_xfer::record::{MirrorRecord, Standing};
 use crate::core::time::Mono;
@@ -103,7 +105,7 @@ impl Holds {
 }
 
 /// Chooses the next mirror of the pass that is under way: `prefer` where it has not failed in this pass, else the first of
-/// `order`, else the first in the order given.
+/// `order` (see [`in_turn`]), else the first in the order given.
 pub fn next(mirrors: &[MirrorRecord], holds: &Holds, prefer: Option<usize>, order: &[usize], now: Mono) -> Next {
     let may_ask = |i: &usize| mirrors.get(*i).is_some_and(|m| m.is_usable() && !m.tried && holds.of(*i, now).is_none());
     if let Some(mirror) = prefer.into_iter().chain(order.iter().copied()).chain(0..mirrors.len()).find(may_ask) {

@@ -7,12 +7,16 @@
 //! weak one: when it differs, that is told; when it is equal, it proves nothing; it is never sent, for a server would
 //! read it as a date. An empty tag (`""`) and a header that stands there twice with other texts count as none.
 
+mod concord;
+
 use std::fmt;
 use std::str;
 use std::time::{Duration, UNIX_EPOCH};
 
 use http::header::{DATE, ETAG, LAST_MODIFIED};
 use http::{HeaderMap, HeaderName};
+
+pub use concord::{Concord, Odds};
 
 use crate::core::file_xfer::Unless;
 use crate::core::file_xfer::dossier::IfRange;
@@ -147,6 +151,11 @@ impl Validators {
     pub fn unless(&self) -> Option<Unless> {
         let tag = self.strong_etag().map(|tag| Unless::Match(tag.to_string()));
         tag.or_else(|| self.strong_date_text().map(Unless::ModifiedSince))
+    }
+
+    /// Are tag and date the very same texts?
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        self.etag == other.etag && self.last_modified == other.last_modified
     }
 
     /// Do both name the same version? See [`Sameness`].

@@ -2,7 +2,6 @@
 //! answer is one of them. What the links brought comes back here at the end.
 
 use crate::core::failure::Failure;
-use crate::core::file_xfer::body::MAX_VOUCHERS;
 use crate::core::file_xfer::dossier::{Draft, Joints, OriginNotes};
 use crate::core::file_xfer::machine::FileXfer;
 use crate::core::file_xfer::{Place, Receive, Step};
@@ -54,11 +53,8 @@ impl FileXfer {
     pub fn joined_beside(&mut self, origin: &Origin, validators: &Validators, joint: Joints) {
         let part = &mut self.dossier.part;
         part.joints = part.joints.min(joint);
-        if part.validators.iter().all(|(known, _)| known != origin) {
-            part.validators.push((origin.clone(), validators.clone()));
-            if part.validators.len() > MAX_VOUCHERS {
-                part.validators.remove(0);
-            }
+        if part.validators_of(origin).is_none() {
+            part.vouch(origin, validators);
         }
     }
 

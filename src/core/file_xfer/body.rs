@@ -3,15 +3,12 @@
 use crate::core::failure::{Cut, Failure};
 use crate::core::file_xfer::dossier::{Draft, Joints, Ranges};
 use crate::core::file_xfer::judge::fresh_draft;
-use crate::core::file_xfer::machine::{FileXfer, Open, Purpose};
+use crate::core::file_xfer::machine::{Apart, FileXfer, Open, Purpose};
 use crate::core::file_xfer::{
     FileOp, Framing, LastWord, MAX_CHANGES, Next, OVERLAP, Place, Receive, STEPS_BACK, Step, Wanted, Weight,
 };
 use crate::core::range::{Length, Offset};
 use crate::core::validator::Sameness;
-
-/// So many origins may vouch for one draft; a redirector with more loses the oldest.
-pub(super) const MAX_VOUCHERS: usize = 32;
 
 impl FileXfer {
     /// Every byte to compare was equal: the answer vouches for the draft, and what follows may be appended.
@@ -20,6 +17,11 @@ impl FileXfer {
         if self.asking.purpose() == Purpose::Probe && !open.whole {
             self.probed = true;
             return self.ask_for_the_rest();
+        }
+        if open.whole && self.is_other_than_islands(&open) {
+            // Equal as far as the comparison went; what is held behind the gap is of the version that was.
+            self.note_lying_tags(&open);
+            return self.new_version(&open, open.receive.compare_until);
         }
         if open.whole {
             self.joined_whole(&open);
@@ -31,16 +33,27 @@ impl FileXfer {
 
     /// One answer brought every byte held: whatever the joints were, this version is vouched for as a whole.
     fn joined_whole(&mut self, open: &Open) {
+        self.note_lying_tags(open);
+        let (held, total) = (self.draft().held, open.total.or(self.draft().total));
+        let vouched = self.vouched_by_whole(open);
+        *self.draft_mut() = Draft { held, total, vouched, ..fresh_draft(open, self.draft()) };
+    }
+
+    /// Is this the whole of another version than that of which segments are held behind a gap?
+    fn is_other_than_islands(&self, open: &Open) -> bool {
+        open.is_of_another_version() && self.place == Place::Part && self.dossier.part.beyond > Length::ZERO
+    }
+
+    /// Tags that differ although all the bytes held are equal, and the date and the size too, tell nothing.
+    fn note_lying_tags(&mut self, open: &Open) {
         let draft = self.draft();
-        let known = draft.validators_of(&open.origin);
-        let etags_differ = known.is_some_and(|v| v.etag.is_some() && v.etag != open.head.validators.etag);
+        let (told, known) = (&open.head.validators, draft.validators_of(&open.origin));
+        let etags_differ =
+            known.is_some_and(|v| v.etag.is_some() && v.etag != told.etag && (v.last_modified == told.last_modified));
         let same_size = draft.total.is_some() && draft.total == open.total;
         if etags_differ && same_size && draft.held >= OVERLAP {
             self.note(&open.origin, |n| n.etags_lie = true);
         }
-        let (held, total) = (self.draft().held, open.total.or(self.draft().total));
-        let vouched = self.vouched_by_whole(open);
-        *self.draft_mut() = Draft { held, total, vouched, ..fresh_draft(open, self.draft()) };
     }
 
     fn joined_range(&mut self, open: &Open) {
@@ -57,11 +70,7 @@ impl FileXfer {
         draft.joints = draft.joints.min(joint);
         draft.total = draft.total.or(open.total);
         draft.last_origin = Some(open.origin.clone());
-        draft.validators.retain(|(o, _)| *o != open.origin);
-        draft.validators.push((open.origin.clone(), open.head.validators.clone()));
-        if draft.validators.len() > MAX_VOUCHERS {
-            draft.validators.remove(0);
-        }
+        draft.vouch(&open.origin, &open.head.validators);
     }
 
     /// Was something compared that is not one byte repeated?
@@ -72,7 +81,7 @@ impl FileXfer {
     /// The body differs from what is held (rules 3 and 4).
     pub(super) fn differs(&mut self, at: Offset) -> Step {
         let Some(open) = self.open.clone() else { return self.nothing_open() };
-        if self.is_odd(&open.origin) {
+        if open.apart == Apart::No && self.is_odd(&open.origin) {
             return self.fail(Failure::OddMirror { at });
         }
         if open.whole {
@@ -215,7 +224,7 @@ impl FileXfer {
 
     /// Ends the session; a rival that has grown beyond the part takes its place.
     fn end_badly(&mut self, failure: Failure) -> Step {
-        let longer = self.dossier.rival.as_ref().is_some_and(|r| r.held > self.dossier.part.held);
+        let longer = self.dossier.rival.as_ref().is_some_and(|r| r.held > self.dossier.part.in_all());
         if longer {
             self.promote();
         }

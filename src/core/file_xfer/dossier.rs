@@ -10,6 +10,9 @@ use crate::core::range::Length;
 use crate::core::url::Origin;
 use crate::core::validator::{Sameness, Validators};
 
+/// So many origins may vouch for one draft. A redirector with more loses the oldest, but never the first: it began the draft.
+const MAX_VOUCHERS: usize = 32;
+
 /// What a transfer knows of its file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dossier {
@@ -34,6 +37,8 @@ pub struct Draft {
     pub total: Option<Length>,
     /// The version's validators at each origin that has answered for it.
     pub validators: Vec<(Origin, Validators)>,
+    /// The origins that have another version, by what they said: their bytes are never mixed in.
+    pub reserve: Vec<(Origin, Validators)>,
     /// The origin whose bytes stand at the end of what is held.
     pub last_origin: Option<Origin>,
     /// Content-Type of the first answer, lower case, without parameters.
@@ -106,6 +111,18 @@ impl Draft {
     /// The validators that this origin gave for this version.
     pub(super) fn validators_of(&self, origin: &Origin) -> Option<&Validators> {
         self.validators.iter().find(|(o, _)| o == origin).map(|(_, v)| v)
+    }
+
+    /// This origin vouches for the draft, with these validators.
+    pub(super) fn vouch(&mut self, origin: &Origin, validators: &Validators) {
+        self.reserve.retain(|(known, _)| known != origin);
+        match self.validators.iter_mut().find(|(known, _)| known == origin) {
+            Some((_, known)) => known.clone_from(validators),
+            None => self.validators.push((origin.clone(), validators.clone())),
+        }
+        if self.validators.len() > MAX_VOUCHERS {
+            self.validators.remove(1);
+        }
     }
 
     /// What the whole draft rests on where no digest is known.

@@ -3,8 +3,8 @@
 use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::machine::{FileXfer, Open, Purpose};
-use crate::core::file_xfer::{AnswerHead, Company, LastWord, MetalinkIs, Next, Place, Receive, Step};
+use crate::core::file_xfer::machine::{Apart, FileXfer, Open, Purpose};
+use crate::core::file_xfer::{AnswerHead, Company, FileOp, LastWord, MetalinkIs, Next, Place, Receive, Step};
 use crate::core::printable::printable;
 use crate::core::range::{ContentRange, Length, Offset};
 use crate::core::url::Origin;
@@ -58,7 +58,12 @@ impl FileXfer {
             compare_until: self.draft().held.as_end(),
             end: total.map(Length::as_end),
         };
-        self.accept(Open { head, origin, receive, first, whole: true, sameness, total })
+        let apart = self.contradiction(self.place, &head, &origin);
+        if let Some(contradiction) = &apart {
+            self.keep_apart(contradiction);
+        }
+        let apart = if apart.is_some() { Apart::Yes } else { Apart::No };
+        self.accept(Open { head, origin, receive, first, whole: true, sameness, total, apart })
     }
 
     /// 206: one range, which counts only if it holds the first byte asked for.
@@ -81,22 +86,41 @@ impl FileXfer {
         if let Some(step) = self.other_version(sameness, &head, &origin, total) {
             return step;
         }
+        if let Some(contradiction) = self.contradiction(self.place, &head, &origin) {
+            return self.keep_out(&contradiction, &head);
+        }
         let held = self.draft().held.as_end();
         let compare_until = if purpose == Purpose::Probe { range.end.min(held) } else { held };
         let receive = Receive { place: self.place, at: range.start, compare_until, end: Some(range.end) };
         let first = range.start;
-        self.accept(Open { head, origin, receive, first, whole: false, sameness, total })
+        self.accept(Open { head, origin, receive, first, whole: false, sameness, total, apart: Apart::No })
     }
 
     /// The answer will be read: what it tells of a draft that is still empty is noted now, the rest when it has joined.
     fn accept(&mut self, open: Open) -> Step {
         self.note_named(&open.head);
         if self.draft().held == Length::ZERO {
-            *self.draft_mut() = fresh_draft(&open, self.draft());
+            self.begin_draft(&open);
         }
         let receive = open.receive;
         self.open = Some(open);
         self.step(Next::Receive(receive))
+    }
+
+    /// Nothing is held from the start on. Segments behind the gap stay where they may be of this very version.
+    fn begin_draft(&mut self, open: &Open) {
+        let part = &self.dossier.part;
+        let islands = self.place == Place::Part && part.beyond > Length::ZERO && self.plan.judge == LastWord::Joints;
+        let other_total = matches!((open.total, part.total), (Some(a), Some(b)) if a != b);
+        if islands && !other_total && !open.is_of_another_version() {
+            self.dossier.part.vouch(&open.origin, &open.head.validators);
+            self.dossier.part.last_origin = Some(open.origin.clone());
+            return;
+        }
+        if islands {
+            self.ops.push(FileOp::Cut(Place::Part, Offset::ZERO));
+        }
+        *self.draft_mut() = fresh_draft(open, self.draft());
     }
 
     /// 416, judged by its total (rule 5).
@@ -166,7 +190,7 @@ impl FileXfer {
         }
         if !self.switched && self.other_draft_matches(head, origin) {
             self.switched = true;
-            self.place = other(self.place);
+            self.place = self.place.other();
             return Some(self.ask_for_the_rest());
         }
         if self.is_odd(origin) && other_total {
@@ -180,7 +204,7 @@ impl FileXfer {
     }
 
     fn other_draft_matches(&self, head: &AnswerHead, origin: &Origin) -> bool {
-        self.dossier.rival.is_some() && self.sameness(self.draft_in(other(self.place)), head, origin) == Sameness::Same
+        self.dossier.rival.is_some() && self.sameness(self.draft_in(self.place.other()), head, origin) == Sameness::Same
     }
 
     /// Has this origin never vouched for the draft, while others may still be asked? Where a digest is known, the digest
@@ -206,7 +230,19 @@ impl FileXfer {
     fn place_for(&self, head: &AnswerHead, origin: &Origin) -> Place {
         let Some(rival) = &self.dossier.rival else { return Place::Part };
         let same = |draft: &Draft| self.sameness(draft, head, origin) == Sameness::Same;
-        if same(&self.dossier.part) && !same(rival) { Place::Part } else { Place::Rival }
+        if same(&self.dossier.part) && !same(rival) || self.is_apart_from_rival(head, origin) {
+            Place::Part
+        } else {
+            Place::Rival
+        }
+    }
+
+    /// Is this an answer of the version in the part file, which the newer one's origin contradicts?
+    fn is_apart_from_rival(&self, head: &AnswerHead, origin: &Origin) -> bool {
+        let part = &self.dossier.part;
+        self.contradiction(Place::Rival, head, origin).is_some()
+            && self.contradiction(Place::Part, head, origin).is_none()
+            && self.sameness(part, head, origin) != Sameness::Different
     }
 
     fn is_the_finished_one(&self, head: &AnswerHead, origin: &Origin) -> bool {
@@ -320,13 +356,6 @@ pub(super) fn fresh_draft(open: &Open, before: &Draft) -> Draft {
         inode: before.inode,
         vouched: open.head.vouched(),
         ..Draft::default()
-    }
-}
-
-pub(super) fn other(place: Place) -> Place {
-    match place {
-        Place::Part => Place::Rival,
-        Place::Rival => Place::Part,
     }
 }
 

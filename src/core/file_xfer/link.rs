@@ -13,7 +13,7 @@ use crate::core::failure::{BadAnswer, Failure};
 use crate::core::file_xfer::asking::{Asking, Purpose};
 use crate::core::file_xfer::dossier::{Draft, IfRange, Joints, OriginNotes, Ranges};
 use crate::core::file_xfer::head::is_html_type;
-use crate::core::file_xfer::{AnswerHead, Ask, Freshness, LastWord, NamedBy, Saying, Wanted};
+use crate::core::file_xfer::{AnswerHead, Ask, Contradiction, Freshness, LastWord, NamedBy, Saying, Wanted};
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::Reach;
 use crate::core::url::{MirrorUrl, Origin};
@@ -44,6 +44,8 @@ pub struct LinkPlan {
     pub notes: Vec<OriginNotes>,
     /// Is there a digest of the whole that decides in the end?
     pub digest: LastWord,
+    /// Is there a digest, of the whole or of pieces, that judges the bytes of several origins together?
+    pub judge: LastWord,
     /// May a cache answer?
     pub freshness: Freshness,
 }
@@ -88,7 +90,11 @@ pub enum LinkStep {
 pub enum LinkEnd {
     /// The origin answers ranges with the whole file.
     RangesIgnored,
-    /// The origin has another version now, or another file.
+    /// The origin has another version than those whose bytes are held, by what it says: nothing of it is mixed in.
+    Apart(Box<Contradiction>),
+    /// The origin says that it has another version now than it had.
+    Changed(Failure),
+    /// The origin has another file, or other bytes than it said.
     OtherVersion(Failure),
     /// Anything else.
     Failed(Failure),
@@ -228,8 +234,9 @@ impl Link {
         }
         let other_length = head.length().is_some_and(|told| Some(told) != self.plan.version.total);
         match self.sameness(head, origin) {
-            Sameness::Different => self.other_version(origin, self.asked()),
+            Sameness::Different => self.changed(),
             _ if other_length => self.other_version(origin, self.asked()),
+            _ if let Some(apart) = self.contradiction(head, origin) => LinkStep::End(LinkEnd::Apart(Box::new(apart))),
             sameness if self.plan.reach == Reach::Through => self.take_whole(head, origin, sameness),
             // The very same validator, and yet the whole: If-Range may be what is broken (design 3.2).
             Sameness::Same if self.step_if_range_down(origin) => self.hop(),
@@ -281,7 +288,10 @@ impl Link {
             return self.other_version(&origin, self.asked());
         }
         if sameness == Sameness::Different && self.plan.digest == LastWord::Joints {
-            return self.other_version(&origin, self.asked());
+            return self.changed();
+        }
+        if let Some(apart) = self.contradiction(head, &origin) {
+            return LinkStep::End(LinkEnd::Apart(Box::new(apart)));
         }
         self.open = Some((origin.clone(), head.validators.clone()));
         self.sayings.push(Saying { origin: origin.clone(), part: Some(range), digests: head.vouched() });
@@ -338,6 +348,11 @@ impl Link {
         }
     }
 
+    /// It says something else than it said before: it has changed, and is nobody's odd mirror.
+    fn changed(&self) -> LinkStep {
+        LinkStep::End(LinkEnd::Changed(Failure::ChangedMeanwhile { at: self.asked() }))
+    }
+
     /// An origin that has vouched for the version has changed; any other is the odd one out. Where a digest decides in the
     /// end, it may be what is held that is odd.
     fn other_version(&self, origin: &Origin, at: Offset) -> LinkStep {
@@ -347,6 +362,13 @@ impl Link {
             LastWord::Joints | LastWord::Digest => Failure::ChangedMeanwhile { at },
         };
         LinkStep::End(LinkEnd::OtherVersion(failure))
+    }
+
+    /// Does an answer contradict those whose bytes are held, where no digest judges?
+    fn contradiction(&self, head: &AnswerHead, origin: &Origin) -> Option<Contradiction> {
+        let judged = self.plan.judge == LastWord::Digest;
+        let of = |version: &Draft| version.contradicted_by(&self.plan.notes, origin, &head.validators, &head.vouched());
+        if judged { None } else { of(&self.plan.version) }
     }
 
     fn is_page(&self, head: &AnswerHead) -> bool {

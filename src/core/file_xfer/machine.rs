@@ -3,6 +3,7 @@
 use crate::core::failure::Failure;
 use crate::core::file_xfer::asking::Asking;
 pub(super) use crate::core::file_xfer::asking::Purpose;
+use crate::core::file_xfer::concord::Contradiction;
 use crate::core::file_xfer::dossier::{Dossier, Draft, IfRange, OriginNotes, Ranges};
 use crate::core::file_xfer::said::Said;
 use crate::core::file_xfer::vouch::NamedMirrors;
@@ -48,6 +49,10 @@ pub struct FileXfer {
     pub(super) named: Option<NamedMirrors>,
     /// What servers said of the whole beside the session.
     pub(super) said: Said,
+    /// Origins of other versions, until they are taken.
+    pub(super) apart: Vec<Contradiction>,
+    /// So often a redirector was asked again because it had led to another version.
+    pub(super) detours: u32,
     asks: u32,
     /// File operations wished for since the last step.
     pub(super) ops: Vec<FileOp>,
@@ -67,6 +72,24 @@ pub(super) struct Open {
     pub(super) sameness: Sameness,
     /// The whole file's length as this answer tells it.
     pub(super) total: Option<Length>,
+    /// It is of another version than those whose bytes the draft holds.
+    pub(super) apart: Apart,
+}
+
+impl Open {
+    /// By what its origin said before, or by what others say, it is of another version than the draft.
+    pub(super) fn is_of_another_version(&self) -> bool {
+        self.sameness == Sameness::Different || self.apart == Apart::Yes
+    }
+}
+
+/// Is an answer of another version than the draft, by what its origin and others say?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Apart {
+    /// Not as far as they say.
+    No,
+    /// They contradict each other.
+    Yes,
 }
 
 impl FileXfer {
@@ -91,6 +114,8 @@ impl FileXfer {
             contradicted: false,
             named: None,
             said: Said::default(),
+            apart: Vec::new(),
+            detours: 0,
             asks: 0,
             ops,
         }

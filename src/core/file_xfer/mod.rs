@@ -7,6 +7,7 @@
 mod asking;
 mod beside;
 mod body;
+mod concord;
 pub mod dossier;
 pub mod head;
 mod judge;
@@ -18,6 +19,7 @@ pub(super) mod tests;
 pub mod vouch;
 
 pub use beside::{BesideEnd, Split};
+pub use concord::Contradiction;
 pub use head::{AnswerHead, Framing, is_html_type};
 pub use machine::FileXfer;
 pub use said::Saying;
@@ -49,6 +51,17 @@ pub enum Place {
     Part,
     /// The second part file, of a newer version.
     Rival,
+}
+
+impl Place {
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Part => Self::Rival,
+            Self::Rival => Self::Part,
+        }
+    }
 }
 
 /// A request that the driver is to send.
@@ -175,6 +188,8 @@ pub struct Plan {
     pub probe_weight: Weight,
     /// Is there a digest that will have the last word?
     pub digest: LastWord,
+    /// Is there a digest, of the whole or of pieces, that judges the bytes of several origins together?
+    pub judge: LastWord,
     /// The strongest of such digests, where that proves the whole.
     pub law: Option<Expected>,
     /// Are there other mirrors, so that an odd one can be dropped?

@@ -5,7 +5,7 @@ use crate::core::giveup::Patience;
 use crate::core::machine::{Cx, Machine};
 use crate::core::mirrors::{self, Holds, Next};
 use crate::core::pers_xfer::record::{Record, Status};
-use crate::core::pers_xfer::rules::Rules;
+use crate::core::pers_xfer::rules::{Rounds, Rules};
 use crate::core::pers_xfer::session::Session;
 use crate::core::pers_xfer::waiting::{Reason, Wait};
 use crate::core::pers_xfer::{Action, Event, Urgency};
@@ -59,7 +59,10 @@ impl PersFileXfer {
     /// record that is done or failed stays so until [`Event::Retry`].
     ///
     /// A stored wait is honoured as far as the policy could have drawn it, whatever the wall clock says now.
-    pub fn from_record(record: Record, rules: Rules, now: Now) -> Self {
+    pub fn from_record(mut record: Record, rules: Rules, now: Now) -> Self {
+        if rules.rounds == Rounds::UntilDone {
+            mirrors::ask_the_tellers_again(&mut record.mirrors, &record.dossier.part);
+        }
         let mut machine = Self {
             patience: Self::patience_of(&record, &rules, now),
             state: State::Over,
@@ -113,7 +116,8 @@ impl PersFileXfer {
     }
 
     fn ask_next(&mut self, cx: &mut Cx<'_, Action>) {
-        match mirrors::next(&self.record.mirrors, &self.holds, self.prefer, &self.order, cx.now.mono) {
+        let turn = mirrors::in_turn(&self.record.mirrors, &self.record.dossier.part, self.prefer, &self.order);
+        match mirrors::next(&self.record.mirrors, &self.holds, None, &turn, cx.now.mono) {
             Next::Ask(mirror) => {
                 self.keep_apart(mirror, cx);
                 self.state = State::Wished(mirror);

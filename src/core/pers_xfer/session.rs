@@ -113,6 +113,11 @@ impl PersFileXfer {
         }
         record.nbytes = dossier.part.total.or(record.nbytes);
         let before = std::mem::replace(&mut record.dossier, dossier);
+        if record.dossier.changes > before.changes || record.dossier.has_changed_since(&before) {
+            // They were odd beside the version that was.
+            let odd = record.mirrors.iter_mut().filter(|mirror| mirror.is_odd() && mirror.named_with.is_none());
+            odd.for_each(|mirror| *mirror = mirror.afresh());
+        }
         self.refuse_outdated(before.changes);
     }
 

@@ -36,7 +36,8 @@ fn draft(name: &'static str, draft: &Draft) -> Node {
     nodes.extend((draft.held > Length::ZERO).then(|| Node::plain("held", draft.held)));
     nodes.extend((draft.beyond > Length::ZERO).then(|| Node::plain("beyond", draft.beyond)));
     nodes.extend(draft.total.map(|n| Node::plain("total", n)));
-    nodes.extend(draft.validators.iter().map(|(origin, v)| validators(origin, v)));
+    nodes.extend(draft.validators.iter().map(|(origin, v)| validators("validators", origin, v)));
+    nodes.extend(draft.reserve.iter().map(|(origin, v)| validators("reserve", origin, v)));
     nodes.extend(draft.last_origin.as_ref().map(|o| Node::text("last_origin", o.as_str())));
     nodes.extend(draft.content_type.as_ref().map(|t| Node::text("content_type", t)));
     nodes.extend(draft.coding.as_ref().map(|t| Node::text("coding", t)));
@@ -52,6 +53,7 @@ fn read_draft(element: &Element<'_>) -> Draft {
         beyond: length(Some(element), "beyond").unwrap_or_default(),
         total: length(Some(element), "total"),
         validators: element.all("validators").filter_map(read_validators).collect(),
+        reserve: element.all("reserve").filter_map(read_validators).collect(),
         last_origin: text(element, "last_origin").and_then(|t| Origin::parse(&t)),
         content_type: text(element, "content_type"),
         coding: text(element, "coding"),
@@ -61,12 +63,12 @@ fn read_draft(element: &Element<'_>) -> Draft {
     }
 }
 
-fn validators(origin: &Origin, validators: &Validators) -> Node {
+fn validators(name: &'static str, origin: &Origin, validators: &Validators) -> Node {
     let mut nodes = vec![Node::text("origin", origin.as_str())];
     nodes.extend(validators.etag.as_ref().map(|tag| Node::text("etag", &words::etag(tag))));
     nodes.extend(validators.last_modified.map(|t| Node::plain("last_modified", t)));
     nodes.extend(validators.date.map(|t| Node::plain("date", t)));
-    Node::parent("validators", Shape::Validators, nodes)
+    Node::parent(name, Shape::Validators, nodes)
 }
 
 fn read_validators(element: &Element<'_>) -> Option<(Origin, Validators)> {

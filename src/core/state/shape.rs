@@ -183,6 +183,7 @@ impl Shape {
                 "beyond",
                 "total",
                 "validators",
+                "reserve",
                 "last_origin",
                 "content_type",
                 "coding",
@@ -231,7 +232,7 @@ impl Shape {
             (Self::Ours, "wish") => Some(Self::Wish),
             (Self::Dossier, "part" | "rival") => Some(Self::Draft),
             (Self::Dossier, "origin_notes") => Some(Self::Origin),
-            (Self::Draft, "validators") => Some(Self::Validators),
+            (Self::Draft, "validators" | "reserve") => Some(Self::Validators),
             _ => None,
         }
     }

@@ -164,3 +164,56 @@ proptest! {
         prop_assert_eq!(tag(&a).compare(&tag(&b)), tag(&b).compare(&tag(&a)));
     }
 }
+
+mod origins {
+    //! Two origins held against each other: the whole table.
+
+    use super::*;
+
+    const TAGS: [Option<&str>; 5] = [None, Some("\"a\""), Some("\"b\""), Some("W/\"a\""), Some("W/\"b\"")];
+    const DATES: [Option<i64>; 3] = [None, Some(1_700_000_000), Some(1_700_000_001)];
+
+    fn all() -> Vec<Validators> {
+        let said = |tag: Option<&str>, date: Option<i64>| Validators {
+            etag: tag.and_then(ETag::parse),
+            last_modified: date.map(Epoch::from_secs),
+            date: None,
+        };
+        TAGS.iter().flat_map(|tag| DATES.iter().map(move |date| said(*tag, *date))).collect()
+    }
+
+    #[test]
+    fn every_pair_by_the_rules() {
+        for a in all() {
+            for b in all() {
+                let strong = |v: &Validators| v.strong_etag().map(ETag::to_string);
+                let wanted = match (strong(&a), strong(&b), a.last_modified, b.last_modified) {
+                    (Some(x), Some(y), ..) if x == y => Concord::Agree,
+                    (_, _, Some(x), Some(y)) if x == y => Concord::Agree,
+                    (_, _, Some(_), Some(_)) => Concord::Contradict(Odds::Date),
+                    (Some(_), Some(_), ..) => Concord::Contradict(Odds::Tag),
+                    _ => Concord::Silent,
+                };
+                assert_eq!(a.concord(&b), wanted, "{a:?} {b:?}");
+                assert_eq!(b.concord(&a), wanted, "no direction: {a:?} {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_the_rules_are_there_for() {
+        let said = |text: &str, date: i64| Validators {
+            etag: ETag::parse(text),
+            last_modified: (date > 0).then(|| Epoch::from_secs(date)),
+            date: None,
+        };
+        let (nginx, apache) = (said("\"65536400-1000\"", 7), said("\"1000-5f3\"", 7));
+        assert_eq!(nginx.concord(&apache), Concord::Agree, "one date, tags of two makes");
+        assert_eq!(nginx.concord(&said("\"65536401-1000\"", 8)), Concord::Contradict(Odds::Date));
+        assert_eq!(said("", 7).concord(&said("", 6)), Concord::Contradict(Odds::Date), "the older one is no better");
+        assert_eq!(said("\"a\"", 7).concord(&said("\"b\"", 0)), Concord::Contradict(Odds::Tag));
+        assert_eq!(said("\"md5\"", 7).concord(&said("\"md5\"", 9)), Concord::Agree, "uploaded twice");
+        assert_eq!(said("W/\"a\"", 0).concord(&said("W/\"b\"", 0)), Concord::Silent);
+        assert_eq!(said("\"a\"", 0).concord(&said("", 7)), Concord::Silent, "nothing to compare");
+    }
+}

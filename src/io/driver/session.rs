@@ -125,6 +125,7 @@ impl Session {
                 return Ok(Leg::End(End::Failed(failure)));
             }
             self.tell_named();
+            self.tell_apart();
             let event = match step.next {
                 Next::Ask(ask) => self.ask(ask).await,
                 Next::Receive(plan) => {
@@ -140,6 +141,13 @@ impl Session {
                 Next::Fail(failure) => return Ok(Leg::End(End::Failed(failure))),
             };
             step = self.machine.handle(event);
+        }
+    }
+
+    /// Tells of mirrors that have another version.
+    pub(super) fn tell_apart(&mut self) {
+        for apart in self.machine.take_apart() {
+            (self.tell)(Tell::Remark(apart.to_string()));
         }
     }
 
@@ -315,6 +323,7 @@ fn plan(orders: &Orders, store: Option<&mut PartStore>, seed: u64) -> Result<Pla
         probe: probe.map(|(block, _)| block),
         probe_weight: probe.map_or(Weight::Constant, |(_, weight)| weight),
         digest: if orders.terms.digests.is_empty() { LastWord::Joints } else { LastWord::Digest },
+        judge: orders.terms.last_word(),
         law: law(&orders.terms),
         company: orders.company,
         freshness: orders.freshness,

@@ -52,6 +52,7 @@ impl Bench {
             version,
             notes: Vec::new(),
             digest: LastWord::Joints,
+            judge: LastWord::Joints,
             freshness: Freshness::CacheAllowed,
         };
         Self { held, plan, asks: Vec::new() }
@@ -149,7 +150,7 @@ fn another_file_is_never_taken() {
         // Of the origin that began the version, it is a change.
         let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
         let end = bench.run(&mut |ask| serve(file, &strong("w"), &HONEST, ask));
-        assert!(matches!(end, Ended::Not(LinkEnd::OtherVersion(Failure::ChangedMeanwhile { .. }))), "{end:?}");
+        assert!(matches!(end, Ended::Not(LinkEnd::Changed(Failure::ChangedMeanwhile { .. }))), "{end:?}");
     }
 }
 
@@ -159,7 +160,7 @@ fn another_tag_over_equal_bytes_counts_only_where_a_digest_decides() {
     let bare = Ways { if_range: false, ..HONEST };
     let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
     let end = bench.run(&mut |ask| serve(&data, &strong("w"), &bare, ask));
-    assert!(matches!(end, Ended::Not(LinkEnd::OtherVersion(_))), "{end:?}");
+    assert!(matches!(end, Ended::Not(LinkEnd::Changed(_))), "{end:?}");
     let mut bench = Bench::new(&data, &strong("v"), "http://a/f");
     bench.plan.digest = LastWord::Digest;
     let end = bench.run(&mut |ask| serve(&data, &strong("w"), &bare, ask));
@@ -295,4 +296,26 @@ proptest! {
             prop_assert!(joint == Joints::Overlap || at_a && tags.0 == tags.1 && tags.0 < 2);
         }
     }
+}
+
+#[test]
+fn what_contradicts_the_version_is_kept_apart_unless_a_digest_judges() {
+    let data = bytes(SIZE, 12);
+    for reach in [Reach::Ranged, Reach::Through] {
+        for ranges in [true, false] {
+            let mut bench = Bench::new(&data, &strong("v"), "http://b/f");
+            bench.plan.reach = reach;
+            let ways = Ways { ranges, ..HONEST };
+            let end = bench.run(&mut |ask| serve(&data, &strong("w"), &ways, ask));
+            assert!(
+                matches!(&end, Ended::Not(LinkEnd::Apart(apart)) if apart.with == url("http://a/f").origin()),
+                "{end:?}"
+            );
+            assert_eq!(bench.asks.len(), 1, "its head is enough");
+        }
+    }
+    let mut bench = Bench::new(&data, &strong("v"), "http://b/f");
+    bench.plan.judge = LastWord::Digest;
+    let end = bench.run(&mut |ask| serve(&data, &strong("w"), &HONEST, ask));
+    assert!(matches!(end, Ended::Took(..)), "{end:?}");
 }

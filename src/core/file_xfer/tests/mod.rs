@@ -2,6 +2,7 @@
 
 mod demands;
 mod doubts;
+mod origins;
 pub(super) mod sim;
 mod vouched;
 mod whims;
@@ -123,7 +124,7 @@ fn an_odd_mirror_is_named_and_nothing_is_lost() {
     let mut w = World::new();
     w.company = Company::Others;
     w.session("http://a/f", &mut |ask| serve(&a, &strong("a"), &Ways { limit: Some(200 * KIB), ..HONEST }, ask));
-    let end = w.session("http://b/f", &mut |ask| serve(&b, &strong("b"), &HONEST, ask));
+    let end = w.session("http://b/f", &mut |ask| serve(&b, &weak("b"), &HONEST, ask));
     assert!(matches!(end, Ended::Failed(Failure::OddMirror { .. })), "{end:?}");
     assert_eq!(w.files.part[..], a[..200 << 10]);
 }
@@ -134,7 +135,7 @@ fn another_mirror_joins_after_comparison() {
     let mut w = World::new();
     w.company = Company::Others;
     w.session("http://a/f", &mut |ask| serve(&data, &strong("a"), &Ways { limit: Some(200 * KIB), ..HONEST }, ask));
-    let end = w.session("http://b/f", &mut |ask| serve(&data, &strong("b"), &HONEST, ask));
+    let end = w.session("http://b/f", &mut |ask| serve(&data, &weak("b"), &HONEST, ask));
     assert_eq!(end, Ended::Finished(data, Evidence::Overlap));
     assert_eq!(w.asks[1].carry, Carry::Headers);
 }

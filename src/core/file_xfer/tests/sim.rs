@@ -77,6 +77,7 @@ impl World {
             probe: None,
             probe_weight: Weight::Constant,
             digest: self.digest,
+            judge: self.digest,
             law: None,
             company: self.company,
             freshness: Freshness::CacheAllowed,

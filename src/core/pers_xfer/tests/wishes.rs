@@ -40,7 +40,8 @@ fn abort_then_retry_heard_at_once_begins_a_new_life() {
     assert_eq!((actions.first(), overs(&actions), started(&actions)), (Some(&Action::Cancel), 0, vec![]));
     running.held += 5;
     let actions = running.end(End::Cancelled);
-    assert_eq!((overs(&actions), started(&actions)), (0, vec![0]), "the refused mirror is asked again");
+    assert_eq!((overs(&actions), started(&actions)), (0, vec![1]), "whose bytes are held goes first");
+    assert!(running.record().mirrors[0].is_usable(), "the refused mirror may be asked again");
     let record = running.record();
     assert_eq!((record.status.clone(), record.sessions, record.confirmed.0), (Status::Pending, 0, MIB + 5));
 }
@@ -52,7 +53,8 @@ fn a_retry_that_comes_while_the_aborted_session_ends_is_not_lost() {
     bench.secs(1);
     hear(&mut bench, &[Wanted::Retry]);
     assert_eq!(overs(&bench.fails(status(410))), 0, "what the session of the former life met is forgotten with it");
-    assert!(matches!(bench.machine.view(), View::Slot { mirror: 0 }));
+    assert!(matches!(bench.machine.view(), View::Slot { mirror: 1 }));
+    assert!(bench.record().mirrors[0].is_usable());
 }
 
 #[test]

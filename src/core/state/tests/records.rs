@@ -134,13 +134,26 @@ fn draft() -> BoxedStrategy<Draft> {
     (
         (length(), length()),
         option::of(length()),
-        vec((origin(), validators()), 0..3),
+        (vec((origin(), validators()), 0..3), vec((origin(), validators()), 0..3)),
         option::of(origin()),
         words,
         joints,
     )
-        .prop_map(|((held, beyond), total, validators, last_origin, (content_type, coding, inode, vouched), joints)| {
-            Draft { held, beyond, total, validators, last_origin, content_type, coding, inode, joints, vouched }
+        .prop_map(|((held, beyond), total, (validators, reserve), last_origin, words, joints)| {
+            let (content_type, coding, inode, vouched) = words;
+            Draft {
+                held,
+                beyond,
+                total,
+                validators,
+                reserve,
+                last_origin,
+                content_type,
+                coding,
+                inode,
+                joints,
+                vouched,
+            }
         })
         .boxed()
 }

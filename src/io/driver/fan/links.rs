@@ -6,7 +6,7 @@ use crate::core::digest::Expected;
 use crate::core::failure::{Cut, Failure, LocalFault};
 use crate::core::file_xfer::dossier::{Joints, Ranges};
 use crate::core::file_xfer::link::{Link, LinkEnd, LinkEvent, LinkPlan, LinkStep};
-use crate::core::file_xfer::{Company, Freshness, LastWord, OVERLAP, Place, Split};
+use crate::core::file_xfer::{Company, Contradiction, Freshness, LastWord, OVERLAP, Place, Split};
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::{Ending, Event, LinkId, Reach, Seat};
 use crate::core::time::{Delay, Mono};
@@ -80,6 +80,7 @@ impl Fan<'_> {
             version,
             notes: self.session.machine.dossier().origins.clone(),
             digest: self.digest(),
+            judge: self.session.orders.terms.last_word(),
             freshness: self.freshness(seat),
         };
         if !plan.can_be_proven() {
@@ -232,19 +233,31 @@ impl Fan<'_> {
                 (line.at, line.doing) = (at, Doing::Taking { end });
                 let answering = line.machine.as_ref().and_then(Link::answering).cloned();
                 line.order(Order::Read);
-                self.joined(link, answering, joint);
-                self.plan(Event::Opened(link))
+                match self.joined(link, answering, joint) {
+                    Some(apart) => self.ended(link, LinkEnd::Apart(Box::new(apart))),
+                    None => self.plan(Event::Opened(link)),
+                }
             }
             LinkStep::End(end) => self.ended(link, end),
         }
     }
 
-    /// A link is about to bring bytes: what vouches for them is stored before they are.
-    fn joined(&mut self, link: LinkId, answering: Option<(Origin, Validators)>, joint: Joints) {
-        let Some((origin, validators)) = answering else { return };
+    /// A link is about to bring bytes: what vouches for them is stored before they are. Not where another link has meanwhile
+    /// brought bytes of a version that its origin contradicts.
+    fn joined(
+        &mut self,
+        link: LinkId,
+        answering: Option<(Origin, Validators)>,
+        joint: Joints,
+    ) -> Option<Contradiction> {
+        let (origin, validators) = answering?;
+        if let Some(apart) = self.session.machine.contradicted_beside(&origin, &validators) {
+            return Some(apart);
+        }
         self.session.machine.joined_beside(&origin, &validators, joint);
         self.take_notes(link);
         self.session.learn();
+        None
     }
 
     fn take_notes(&mut self, link: LinkId) {
@@ -259,6 +272,18 @@ impl Fan<'_> {
         self.take_notes(link);
         match end {
             LinkEnd::RangesIgnored => self.over(link, Ending::RangesIgnored),
+            LinkEnd::Apart(apart) => {
+                tracing::debug!(%apart, "a connection is dropped");
+                self.session.machine.keep_apart(&apart);
+                self.session.tell_apart();
+                self.session.learn();
+                self.contradicts(link)
+            }
+            LinkEnd::Changed(failure) => {
+                tracing::debug!(%failure, "a connection is dropped");
+                self.failed(link, &failure);
+                self.contradicts(link)
+            }
             LinkEnd::OtherVersion(failure) => {
                 tracing::debug!(%failure, "a connection is dropped");
                 let others = self.lines.get(&link).is_some_and(|line| line.seat != self.own);
@@ -345,14 +370,20 @@ fn ending_of(failure: &Failure, began: bool) -> Ending {
     }
 }
 
-/// A mirror that a server named counts only where the digest that it was named with has the last word.
+/// A mirror that a server named counts only where the digest that it was named with has the last word. One that is known to
+/// have another version is kept in reserve, unless a digest judges.
 pub(super) fn leave_out_strangers(session: &mut Session) {
     let law = &session.orders.terms.digests;
     let vouched = session.machine.version().vouched().filter(|_| law.is_empty());
     let counts = |digest: &Expected| law.contains(digest) || vouched == Some(digest);
+    let judged = session.orders.terms.last_word() == LastWord::Digest;
+    let version = session.machine.version();
+    let in_reserve = |seat: &FanSeat| !judged && version.keeps_in_reserve(&seat.url.origin());
     let fan = &mut session.orders.fan;
     let own = fan.seats.get(fan.own).map(|seat| seat.url.clone());
-    let stays = |seat: &FanSeat| Some(&seat.url) == own.as_ref() || seat.named_with.as_ref().is_none_or(counts);
+    let stays = |seat: &FanSeat| {
+        Some(&seat.url) == own.as_ref() || seat.named_with.as_ref().is_none_or(counts) && !in_reserve(seat)
+    };
     fan.seats.retain(stays);
     fan.own = fan.seats.iter().position(|seat| Some(&seat.url) == own.as_ref()).unwrap_or_default();
 }
