@@ -73,8 +73,11 @@ pub enum Event {
     SourceGone(String),
     /// The rest is over.
     Rested,
-    /// Stop; an open request is dropped.
-    Stopped,
+    /// Stop.
+    Stopped {
+        /// So many bytes of the body of the open request, which is dropped, were handed to the connection.
+        sent: Length,
+    },
 }
 
 /// What the driver does: first it stores the record where it should, then the move.
@@ -287,7 +290,13 @@ impl UpXfer {
         self.job.now = now;
         match (event, self.doing) {
             (_, Doing::Over) => self.step(Next::Await),
-            (Event::Stopped, _) => self.end(UpEnd::Stopped),
+            (Event::Stopped { sent }, doing) => {
+                // What was not handed over is no part of what a server may claim the next time.
+                if doing == Doing::Call {
+                    self.handed_over(sent);
+                }
+                self.end(UpEnd::Stopped)
+            }
             (Event::SourceGone(detail), _) => self.fail(UpFailure::SourceGone { detail }),
             (Event::Informed(interim), Doing::Call) => {
                 self.protocol.informed(&mut self.job, &interim);

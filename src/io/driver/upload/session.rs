@@ -136,7 +136,7 @@ impl Session {
                 () = stop.cancelled(), if !matches!(step.next, Next::End(_)) => {
                     // It may have been told already, and not be stored yet.
                     self.tell_kept(Persist::Now, None);
-                    Event::Stopped
+                    Event::Stopped { sent: self.stopped() }
                 }
                 event = self.carry_out(step) => match event {
                     Ok(event) => event,
@@ -246,6 +246,15 @@ impl Session {
             let of_file = open.gone.saturating_sub(open.before).min(range.length());
             (self.tell)(Tell::Sending(range.start.as_length() + of_file));
         }
+    }
+
+    /// Not a byte more goes out of the open request; so many of its body have.
+    fn stopped(&mut self) -> Length {
+        let Some(open) = &self.exchange else { return Length::ZERO };
+        let sent = open.exchange.stop();
+        self.gone(sent);
+        self.over();
+        sent
     }
 
     fn over(&mut self) {
