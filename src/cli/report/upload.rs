@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(
             said(samples::stopped()).1,
             format!(
-                "out.bin: stopped with 1.0 MiB of 3.0 MiB confirmed, 512.0 KiB sent in this run: the server answered 503 \
+                "out.bin: stopped with 1.0 MiB of 3.0 MiB confirmed, 512 KiB sent in this run: the server answered 503 \
                  Service Unavailable; next try \
                  in 1 min 12 s ({next})"
             )
