@@ -1,6 +1,7 @@
 //! The end of an upload, and an interrupt before it: servers that take a whole file away, stores whose tags do not move, what a
 //! demand to verify means to them, and what a server may claim to hold after the client was stopped.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot be set up has failed")]
+#![allow(clippy::disallowed_methods, reason = "clocks are read here to end what hangs, never to decide")]
 
 mod support;
 #[path = "support/upload/mod.rs"]
@@ -50,6 +51,8 @@ enum Whole {
     Reads(fn(Vec<u8>) -> Vec<u8>),
     /// It is there, and nobody may read it.
     Hides,
+    /// It knows none of the first uploads when their bodies come, so many.
+    Forgets(usize),
 }
 
 /// A server of `tus` in memory.
@@ -72,6 +75,7 @@ fn tus(whole: Whole) -> Door {
         let (length, bytes) = &mut uploads[index];
         let there = |bytes: &[u8]| [("Upload-Offset", bytes.len().to_string())];
         match (visit.method.as_str(), whole) {
+            ("PATCH", Whole::Forgets(many)) if index < many => visit.answer(404, &[], ""),
             ("PATCH", _) => {
                 bytes.extend_from_slice(&body);
                 visit.answer(204, &there(bytes), "")
@@ -116,6 +120,18 @@ fn an_upload_that_is_gone_after_a_question_was_lost_is_sent_again() {
     let ran = sent_to(&door, &data, &[]);
     ran.uploaded("length");
     assert_eq!((door.by("POST").len(), door.by("PATCH").len()), (2, 2), "{ran}\n{}", story(&door.log()));
+}
+
+#[test]
+fn a_server_that_forgot_too_often_gets_a_new_upload_by_the_next_command() {
+    let data = text(SIZE);
+    let (door, w) = (tus(Whole::Forgets(4)), with_file(&data));
+    let url = format!("tus+{}", door.url("/new"));
+    let ran = sends(&w, &[], &[&url]).run();
+    ran.exits(REFUSED).says(&["the server forgot the upload 4 times within a day"]);
+    let ran = sends(&w, &[], &[&url]).run();
+    ran.uploaded("length");
+    assert_eq!(door.by("POST").len(), 5, "{ran}\n{}", story(&door.log()));
 }
 
 #[test]
