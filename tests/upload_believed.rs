@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::{Ran, World, noise};
+use support::{Ran, World, eventually, noise};
 use upload::door::Visit;
 use upload::{Door, FILE, Way, sends, story, with_file};
 
@@ -195,6 +195,41 @@ fn a_file_that_gets_another_mode_is_read_again_and_goes_on() {
         let bodies = door.log().iter().filter(|e| e.method == "PATCH").count();
         assert_eq!(bodies, 1, "{protocol}: {ran}\n{}", story(&door.log()));
     }
+}
+
+/// No digest is taken before it is sent.
+const LARGE: u64 = 300 << 20;
+
+#[test]
+fn a_large_file_is_read_while_it_goes_out_and_another_mode_is_no_change_then() {
+    let w = with_file(&noise(126, SIZE));
+    File::options().write(true).open(w.path(FILE)).unwrap().set_len(LARGE).unwrap();
+    let (path, state) = (w.path(FILE), w.path("state/client_state.xml"));
+    let door = Door::open(move |visit| match visit.method.as_str() {
+        "OPTIONS" | "DELETE" => visit.answer(204, &[], ""),
+        "POST" => visit.answer(201, &of(&[("Location", "/u/1")]), ""),
+        "PATCH" => {
+            takes(visit, SIZE);
+            // The body rests until the file has been read.
+            eventually("the record has a digest", || {
+                fs::read_to_string(&state).is_ok_and(|text| text.contains("<source_digest>"))
+            });
+            gets_another_mode(&path);
+            match visit.drain() {
+                Ok(_) => visit.answer(204, &[("Upload-Offset", LARGE.to_string())], ""),
+                Err(_) => Way::Close,
+            }
+        }
+        _ => visit.answer(200, &[("Upload-Offset", LARGE.to_string())], ""),
+    });
+    let ran = sends(&w, &["--once"], &[&format!("tus+{}", door.url("/new"))]).run();
+    ran.uploaded("length").says(&["touched while it was sent"]);
+    assert_eq!(door.by("PATCH").len(), 1, "{ran}\n{}", story(&door.log()));
+    // Touched after it was sent: nothing is asked.
+    let before = door.log().len();
+    File::options().write(true).open(w.path(FILE)).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    sends(&w, &["--once"], &[&format!("tus+{}", door.url("/new"))]).run().exits(0);
+    assert_eq!(door.log().len(), before, "{}", story(&door.log()));
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod upload;
 
 use std::fs;
 
+use rustix::process::Signal;
 use support::noise;
 use upload::{Boinc, BoincFault, FrontEnd, NAME, Sender};
 
@@ -163,4 +164,20 @@ fn a_file_that_was_sent_is_known_by_its_digest_and_not_by_its_times() {
     let ran = sender.upload(&server.url()).run();
     assert!(!ran.exits(0).stderr.contains("sent already"), "{ran}");
     arrived(&server, &sender, "edited");
+}
+
+/// The next session knows how far the body was when a person stopped it.
+#[test]
+fn after_an_interrupt_a_size_beyond_what_went_out_counts_for_nothing() {
+    let (server, sender) = (Boinc::start(FrontEnd::NginxStreaming), Sender::new(68, 3_000_000));
+    let running = sender.upload(&server.url()).args(&["--limit-rate", "500k"]).start();
+    let ran = running.signal_when(Signal::INT, || server.door.received() >= 600_000).end();
+    ran.exits(130).says(&["sent in this run: interrupted"]);
+    // As a front end tells it that sets the size of a file before its bytes come.
+    server.queries().next(BoincFault::SizeIs(3_000_000));
+    let ran = sender.upload(&server.url()).run();
+    ran.exits(0);
+    arrived(&server, &sender, "all of it in one body");
+    let whole = server.seen().iter().any(|seen| (seen.offset, seen.data) == (Some(0.0), 3_000_000));
+    assert!(whole, "{ran}");
 }

@@ -244,7 +244,7 @@ fn refuse_idle(asked: &Upload, servers: &[Server]) -> Result<(), Trouble> {
         ("--surplus", special.surplus.is_some() && !boinc, "boinc"),
         ("--keep-authority", special.keep_authority && !any(|s| s.protocol == Protocol::Tus), "tus"),
         ("--interop", special.interop.is_some() && !any(|s| s.protocol == Protocol::Ietf), "ietf"),
-        ("--verify", speech.verify.is_some() && !any(|s| takes_names(s.protocol)), "put or put-range"),
+        ("--verify", speech.verify.is_some() && !any(can_be_read), "put, put-range, tus or s3 with keys"),
         (
             "--content-type",
             speech.content_type.is_some() && !any(|s| s.protocol != Protocol::Boinc),
@@ -268,6 +268,11 @@ fn refuse_idle(asked: &Upload, servers: &[Server]) -> Result<(), Trouble> {
         return Err(Trouble::Usage(why.into()));
     }
     Ok(())
+}
+
+/// What is stored there may be read back.
+fn can_be_read(server: &Server) -> bool {
+    server.keys || matches!(server.protocol, Protocol::Put | Protocol::PutRange | Protocol::Tus)
 }
 
 fn has_use_for_name(server: &Server) -> bool {

@@ -23,13 +23,12 @@ pub(super) fn unchanged(report: &Report, evidence: Evidence) -> (Weight, String)
     (Weight::News, format!("sent already{server} and not changed since{when}, {}", rests_on(report, evidence)))
 }
 
-/// How much a server has confirmed.
+/// How much a server has confirmed, and how much went out: what came of that is asked the next time.
 pub(super) fn confirmed(report: &Report) -> String {
-    let held = human_size(report.held.0);
-    match report.total {
-        Some(total) => format!("stopped with {held} of {} confirmed", human_size(total.0)),
-        None => format!("stopped with {held} confirmed"),
-    }
+    let (held, sent) = (human_size(report.held.0), human_size(report.received.0));
+    let of = report.total.map(|total| format!(" of {}", human_size(total.0))).unwrap_or_default();
+    let went = if report.received > Length::ZERO { format!(", {sent} sent in this run") } else { String::new() };
+    format!("stopped with {held}{of} confirmed{went}")
 }
 
 fn in_sessions(n: u32) -> String {
@@ -88,7 +87,8 @@ mod tests {
         assert_eq!(
             said(samples::stopped()).1,
             format!(
-                "out.bin: stopped with 1.0 MiB of 3.0 MiB confirmed: the server answered 503 Service Unavailable; next try \
+                "out.bin: stopped with 1.0 MiB of 3.0 MiB confirmed, 512 KiB sent in this run: the server answered 503 \
+                 Service Unavailable; next try \
                  in 1 min 12 s ({next})"
             )
         );

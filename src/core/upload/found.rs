@@ -2,6 +2,7 @@
 
 use super::ask::{Answer, Ask};
 use super::failure::UpFailure;
+use super::options::ReadBack;
 use super::session::UploadSession;
 use super::source::Source;
 use crate::core::digest::Algorithm;
@@ -116,6 +117,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Nothing counts that was not read back and compared, or is not vouched for by a digest.
+    pub(super) fn demands_reading(&self) -> bool {
+        self.read_back == ReadBack::Always.up_to()
+    }
+
     /// The size of the source.
     pub fn size(&self) -> Length {
         self.source.stamp.size

@@ -1,17 +1,19 @@
 //! `tus` 1.0: creation, creation with upload, expiration, checksum, termination.
 
+mod finish;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::ask::{Answer, Ask, Body, Method};
 use super::failure::{FoundAtServer, UpFailure};
-use super::found::{Call, Found, Job, Proof, Turn};
+use super::found::{Call, Found, Job, Turn};
 use super::protocol::{Backward, EmptyFile, Foreign, Protocol, UploadProtocol, Ways};
 use super::session::Handle;
-use super::wire::{number, offset, session_url, wrong_size};
+use super::wire::{number, offset, session_url};
 use super::{ABANDON_PATIENCE, LEAST_GROWTH};
 use crate::core::digest::{Algorithm, Expected};
-use crate::core::range::{ByteRange, ContentRange, Length, Offset};
+use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::validator::read_http_date;
 
 const VERSION: &str = "1.0.0";
@@ -33,6 +35,8 @@ pub struct Tus {
     checksum: Option<String>,
     /// The last body was answered, so that the server's count is of all that it got.
     counted: bool,
+    /// How often the server was asked at the end, since the last body.
+    closings: u32,
 }
 
 /// Whose scheme, host and port a session URL has.
@@ -62,6 +66,8 @@ enum At {
     Late,
     /// A look at what was stored, where it can be read.
     Stored,
+    /// All of it is read back.
+    ReadBack,
     Session,
 }
 
@@ -120,7 +126,7 @@ impl Tus {
         let keep = self.authority == Authority::Ours;
         match session_url(job.server(), location, keep) {
             Ok(url) => {
-                self.counted = true;
+                (self.counted, self.closings) = (true, 0);
                 job.session.handle = Some(Handle::Url(url));
                 note_expiry(job, answer);
                 let at = if self.known.with_upload { offset(answer, "upload-offset") } else { None };
@@ -166,7 +172,7 @@ impl Tus {
     }
 
     fn patch(&mut self, job: &Job, range: ByteRange) -> Turn {
-        self.counted = false;
+        (self.counted, self.closings) = (false, 0);
         let checksum = self.checksum.take();
         let Some(ask) = self.on_session(job, Method::Patch) else { return Turn::Found(Found::Lost) };
         let mut ask = ask
@@ -186,48 +192,6 @@ impl Tus {
         }
         note_expiry(job, answer);
         Turn::Found(offset(answer, "upload-offset").map_or(Found::Uncertain, Found::Confirmed))
-    }
-
-    /// The size of what is stored, where the server lets it be read: its offset is only what it has counted.
-    fn look(&mut self, job: &Job) -> Turn {
-        match self.on_session(job, Method::Get) {
-            Some(ask) => self.ask(At::Stored, ask.with("range", "bytes=0-0").with("cache-control", "no-cache")),
-            None => Turn::Found(Found::Complete(Proof::Status)),
-        }
-    }
-
-    /// Where nobody lets us look, nothing says so but the server's count, which a body that broke off may have left behind.
-    fn looked(job: &Job, answer: &Answer) -> Turn {
-        let total = match answer.status {
-            200 => number(answer, "content-length").map(Length),
-            206 => match ContentRange::from_headers(&answer.fields) {
-                Ok(Some(ContentRange::Satisfied { total, .. })) => total,
-                _ => None,
-            },
-            _ => None,
-        };
-        match total {
-            Some(total) if total != job.size() => Turn::failed(wrong_size(job, Some(total))),
-            Some(_) => Turn::Found(Found::Complete(Proof::Size)),
-            None => Turn::Found(Found::Complete(Proof::Status)),
-        }
-    }
-
-    fn finished(&mut self, job: &mut Job, answer: &Answer) -> Turn {
-        match self.headed(job, answer) {
-            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() && job.session.target.cut_within => {
-                self.look(job)
-            }
-            Turn::Found(Found::Confirmed(at)) if at == job.size().as_end() => Turn::Found(Found::Complete(Proof::Size)),
-            // Some servers forget an upload, or close it to us, at the very moment when it is whole.
-            Turn::Found(Found::Status(said)) if matches!(said.code, 403 | 404 | 410) && seen_whole(job) => {
-                Turn::Found(Found::Complete(Proof::Status))
-            }
-            Turn::Found(Found::Confirmed(at)) if at > job.size().as_end() => {
-                Turn::failed(wrong_size(job, Some(at.as_length())))
-            }
-            other => other,
-        }
     }
 }
 
@@ -266,6 +230,7 @@ impl UploadProtocol for Tus {
     }
 
     fn finish(&mut self, job: &mut Job) -> Turn {
+        self.closings += 1;
         self.probe(job)
     }
 
@@ -287,6 +252,7 @@ impl UploadProtocol for Tus {
             (At::Late, _) => self.headed(job, answer),
             (At::Session, Call::Probe) => self.headed(job, answer),
             (At::Stored, _) => Self::looked(job, answer),
+            (At::ReadBack, _) => Self::was_read(job, answer),
             (At::Session, Call::Finish) => self.finished(job, answer),
             (At::Session, Call::Abandon) => Turn::Found(Found::Lost),
             (At::Session, _) => self.patched(job, answer),
@@ -294,7 +260,7 @@ impl UploadProtocol for Tus {
     }
 
     fn digested(&mut self, job: &mut Job, call: Call, digest: &Expected) -> Turn {
-        let Call::Send(range) = call else { return Turn::Found(Found::Uncertain) };
+        let Call::Send(range) = call else { return self.known_now(job, digest) };
         let name = self.known.checksum.map(|(_, name)| name);
         self.checksum = name.map(|name| format!("{name} {}", STANDARD.encode(&digest.bytes)));
         self.patch(job, range)
@@ -324,11 +290,6 @@ fn note_expiry(job: &mut Job, answer: &Answer) {
     if let Some(at) = answer.field("upload-expires").and_then(read_http_date) {
         job.session.expires = Some(at);
     }
-}
-
-/// The server itself has said, in this or an earlier session, that it holds every byte.
-fn seen_whole(job: &Job) -> bool {
-    job.session.confirmed == job.size().as_end()
 }
 
 fn unsupported(why: FoundAtServer) -> Turn {

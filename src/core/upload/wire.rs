@@ -48,6 +48,14 @@ pub(super) fn is_new(now: &Before, before: &Before) -> bool {
     }
 }
 
+/// Was what stands there now written later than what stood there before, by the server's own clock?
+pub(super) fn is_later(now: &Before, before: &Before) -> bool {
+    match (now, before) {
+        (Before::File { modified: Some(now), .. }, Before::File { modified: Some(then), .. }) => now > then,
+        _ => false,
+    }
+}
+
 /// Is what stands there now, by its tag, what stood there before?
 pub(super) fn is_untouched(now: &Before, before: &Before) -> bool {
     match (now, before) {

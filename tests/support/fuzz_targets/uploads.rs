@@ -147,7 +147,7 @@ fn session(protocol: Box<dyn UploadProtocol>, saved: Option<UploadSession>, answ
                 now = now + delay.max(Delay::from_secs(1));
                 Event::Rested
             }
-            Next::Await => Event::Stopped,
+            Next::Await => Event::Stopped { sent: Length::ZERO },
             Next::End(UpEnd::Failed(failure)) => {
                 assert_printable(&failure);
                 let shown = failure.to_string();

@@ -80,7 +80,7 @@ impl UpXfer {
         let sent = self.job.session.reached.as_length();
         match self.lose() {
             true => self.begin_again(),
-            false => self.fail(UpFailure::Overclaimed { told: told.as_length(), sent }),
+            false => self.given_up(UpFailure::Overclaimed { told: told.as_length(), sent }),
         }
     }
 

@@ -26,6 +26,15 @@ impl UpXfer {
         }
     }
 
+    /// The digest of a source that was begun with without one. It is that of what was begun with only if nobody has touched the
+    /// file since: then a touch is none from now on.
+    pub(super) fn known(&mut self, digest: Expected, seen: &Sight) {
+        if self.job.source.digest.is_none() && self.job.source.since(seen) == Since::Untouched {
+            self.job.source.digest = Some(digest.clone());
+            self.job.session.source.digest = Some(digest);
+        }
+    }
+
     /// The digest of a source that was touched. What is done to it from that look on shows at the next.
     pub(super) fn reread(&mut self, digest: &Expected, mark: Mark, then: Then) -> Step {
         if self.job.source.digest.as_ref() != Some(digest) {

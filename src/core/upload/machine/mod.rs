@@ -3,21 +3,21 @@
 mod attempt;
 mod gone;
 mod look;
+mod redirect;
 mod start;
 mod turn;
 
 use attempt::Attempt;
 use gone::Gone;
 
-use super::ask::{Answer, Ask, Interim, Method};
+use super::ask::{Answer, Ask, Interim};
 use super::failure::UpFailure;
 use super::found::{Call, Job, Proof};
-use super::protocol::{Carries, Protocol, Redirects, UploadProtocol};
+use super::protocol::{Carries, UploadProtocol};
 use super::session::UploadSession;
 use super::source::{Change, Mark, Sight, Source};
 use crate::core::digest::{Algorithm, Expected};
-use crate::core::failure::{Failure, RedirectFault};
-use crate::core::file_xfer::MAX_REDIRECTS;
+use crate::core::failure::Failure;
 use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::time::{Delay, Epoch};
 use crate::core::url::MirrorUrl;
@@ -69,12 +69,23 @@ pub enum Event {
     Digested(Expected),
     /// What the file system says of the source.
     Looked(Sight),
+    /// The digest of the whole source, which nobody waits for, and what the file system says of it now. It may come while a
+    /// request is under way, which goes on.
+    Known {
+        /// Of all that was read.
+        digest: Expected,
+        /// Since it was read.
+        sight: Sight,
+    },
     /// The source cannot be read any more, says the system.
     SourceGone(String),
     /// The rest is over.
     Rested,
-    /// Stop; an open request is dropped.
-    Stopped,
+    /// Stop.
+    Stopped {
+        /// So many bytes of the body of the open request, which is dropped, were handed to the connection.
+        sent: Length,
+    },
 }
 
 /// What the driver does: first it stores the record where it should, then the move.
@@ -287,7 +298,13 @@ impl UpXfer {
         self.job.now = now;
         match (event, self.doing) {
             (_, Doing::Over) => self.step(Next::Await),
-            (Event::Stopped, _) => self.end(UpEnd::Stopped),
+            (Event::Stopped { sent }, doing) => {
+                // What was not handed over is no part of what a server may claim the next time.
+                if doing == Doing::Call {
+                    self.handed_over(sent);
+                }
+                self.end(UpEnd::Stopped)
+            }
             (Event::SourceGone(detail), _) => self.fail(UpFailure::SourceGone { detail }),
             (Event::Informed(interim), Doing::Call) => {
                 self.protocol.informed(&mut self.job, &interim);
@@ -310,6 +327,10 @@ impl UpXfer {
             }
             (Event::Digested(digest), Doing::Likeness) => self.compared(digest),
             (Event::Digested(digest), Doing::Reread(mark, then)) => self.reread(&digest, mark, then),
+            (Event::Known { digest, sight }, Doing::Call) => {
+                self.known(digest, &sight);
+                self.step(Next::Await)
+            }
             (Event::Looked(sight), Doing::Look(then)) => self.looked(&sight, then),
             (Event::Rested, Doing::Rest(then)) => self.then(then),
             _ => self.step(Next::Await),
@@ -336,32 +357,6 @@ impl UpXfer {
     fn is_still_held(&mut self, answer: &Answer) -> bool {
         self.waits += 1;
         matches!(answer.status, 409 | 423) && self.waits <= MAX_HELD
-    }
-
-    /// The request that a redirect asks for. Only those that keep method and body are followed, and for questions also
-    /// the older ones, but not by the IETF's protocol, which forbids it.
-    fn redirected(&mut self, answer: &Answer) -> Option<Result<Ask, RedirectFault>> {
-        let told = self.protocol.redirects() == Redirects::Told;
-        if told || !(300..400).contains(&answer.status) || answer.status == 304 {
-            return None;
-        }
-        let last = self.last.clone()?;
-        let question = matches!(last.method, Method::Get | Method::Head);
-        let older = question && matches!(answer.status, 301 | 302) && self.protocol.protocol() != Protocol::Ietf;
-        let unusable = Err(RedirectFault::NoLocation { code: answer.status });
-        if !older && !matches!(answer.status, 307 | 308) {
-            return Some(unusable);
-        }
-        self.hops += 1;
-        if self.hops > MAX_REDIRECTS {
-            return Some(Err(RedirectFault::TooMany { limit: MAX_REDIRECTS }));
-        }
-        let Some(location) = answer.field("location") else { return Some(unusable) };
-        Some(match last.url.join(location, answer.status) {
-            Ok(url) if last.url.is_https() && !url.is_https() => Err(RedirectFault::Downgrade),
-            Ok(url) => Ok(Ask { url, ..last }),
-            Err(fault) => Err(fault),
-        })
     }
 
     fn then(&mut self, then: Then) -> Step {

@@ -141,8 +141,14 @@ impl UpXfer {
     pub(super) fn lost_session(&mut self) -> Step {
         match self.lose() {
             true => self.begin_again(),
-            false => self.fail(UpFailure::KeepsForgetting { times: self.job.session.lost.times }),
+            false => self.given_up(UpFailure::KeepsForgetting { times: self.job.session.lost.times }),
         }
+    }
+
+    /// No new session today. The old one is no use either: who tries again all the same begins without it.
+    pub(super) fn given_up(&mut self, failure: UpFailure) -> Step {
+        self.begin_anew();
+        self.fail(failure)
     }
 
     /// One session more is given up. `false` where there have been too many.

@@ -6,7 +6,6 @@ use crate::core::range::{ByteRange, Offset};
 use crate::core::upload::ask::{Answer, Ask, Keep, Method};
 use crate::core::upload::failure::UpFailure;
 use crate::core::upload::found::{Found, Job, Proof, Turn};
-use crate::core::upload::options::ReadBack;
 use crate::core::upload::session::RangesHere;
 use crate::core::upload::wire::{head, is_new, is_untouched, size_told, standing, wrong_size};
 
@@ -38,7 +37,7 @@ impl Put {
                 self.doubted = job.session.target.temporary.is_none() && is_untouched(&standing(answer), before(job));
                 self.check(job)
             }
-            _ if is_demanded(job) => self.check(job),
+            _ if job.demands_reading() => self.check(job),
             // A server that is not to be asked: what it said of the body has to do.
             _ => self.publish(job),
         }
@@ -50,7 +49,7 @@ impl Put {
         if !wanted || self.read.is_some() || (job.size().0 == 0 && self.sized) {
             return self.publish(job);
         }
-        if job.size().0 == 0 && !is_demanded(job) {
+        if job.size().0 == 0 && !job.demands_reading() {
             return self.publish(job);
         }
         self.compare(job)
@@ -91,7 +90,7 @@ impl Put {
                 job.session.target.ranges = RangesHere::Broken;
                 Turn::Found(Found::Anew)
             }
-            _ if is_demanded(job) => Turn::failed(UpFailure::Unread { code: answer.status }),
+            _ if job.demands_reading() => Turn::failed(UpFailure::Unread { code: answer.status }),
             _ => self.publish(job),
         }
     }
@@ -139,7 +138,7 @@ impl Put {
     /// what stood there before.
     fn arrived(&mut self, job: &Job, proof: Proof) -> Turn {
         let nothing_to_read = job.size().0 == 0 && proof == Proof::Size;
-        if nothing_to_read || !(self.doubted || is_demanded(job)) {
+        if nothing_to_read || !(self.doubted || job.demands_reading()) {
             return Turn::Found(Found::Complete(self.proof(proof)));
         }
         self.in_place = true;
@@ -154,9 +153,4 @@ impl Put {
         }
         Turn::Found(Found::Anew)
     }
-}
-
-/// Nothing counts that was not read back and compared.
-fn is_demanded(job: &Job) -> bool {
-    job.read_back == ReadBack::Always.up_to()
 }

@@ -1,19 +1,20 @@
 //! The end of an upload: it is closed, and what was stored is looked at. An answer of 200 may be an error, and an upload
 //! that is gone may have been closed by a request whose answer was lost.
 
-use super::S3;
 use super::answers::{foreign, is_busy};
 use super::parts::{bare, composite, is_composite, md5_of};
 use super::refusal::{fault_of, is_encrypted, store_failure, tag_of};
 use super::request::{Authority, Op};
 use super::xml::{Element, tag};
+use super::{S3, Summing};
 use crate::core::digest::{Algorithm, Expected};
+use crate::core::range::{ByteRange, Offset};
 use crate::core::upload::ask::Answer;
 use crate::core::upload::failure::UpFailure;
 use crate::core::upload::found::{Call, Found, Job, Proof, Turn};
 use crate::core::upload::session::Before;
 use crate::core::upload::verdict::{Row, store_row};
-use crate::core::upload::wire::{is_new, is_untouched, size_told, standing, wrong_size};
+use crate::core::upload::wire::{is_later, is_new, is_untouched, size_told, standing, wrong_size};
 
 /// What the tag of the whole says.
 enum Tag {
@@ -46,8 +47,14 @@ impl S3 {
         let root = Element::read(&answer.body).filter(|root| root.answers("CompleteMultipartUpload"));
         // The parts may all be there still: the next session asks.
         let Some(root) = root else { return foreign(answer, "it does not say that the upload is closed") };
-        self.whole_tag = root.value("ETag").and_then(tag).filter(|_| !is_encrypted(answer));
-        if self.can_look() { self.issue(job, Op::Head) } else { self.unseen(job) }
+        self.given(root.value("ETag").and_then(tag), answer);
+        if self.can_look() { self.issue(job, Op::Head) } else { self.unseen(job, answer) }
+    }
+
+    /// The tag that the store gave the whole.
+    pub(super) fn given(&mut self, tag: Option<String>, answer: &Answer) {
+        self.whole_tag = tag.clone().filter(|_| !is_encrypted(answer));
+        self.given_tag = tag;
     }
 
     /// Was it closed by a request whose answer was lost?
@@ -73,30 +80,69 @@ impl S3 {
             200..=299 => match self.tag_says(job, tag_of(answer).as_deref(), is_encrypted(answer)) {
                 Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
                 Tag::Other(failure) => Turn::failed(failure),
-                Tag::Mute if self.is_as_before(job, answer) => Turn::failed(UpFailure::Untouched),
+                Tag::Mute if job.demands_reading() || self.is_as_before(job, answer) => self.compare(job, answer),
                 Tag::Mute if told.is_some() => Turn::Found(Found::Complete(Proof::Size)),
                 Tag::Mute => Turn::Found(Found::Complete(Proof::Status)),
             },
             404 | 410 => Turn::failed(wrong_size(job, None)),
             // Who may write need not be allowed to look.
-            401 | 403 | 405 | 501 => self.unseen(job),
+            401 | 403 | 405 | 501 => self.unseen(job, answer),
             _ => self.refused(job, call, answer),
         }
     }
 
-    /// What stands there has the tag of what stood there before, and not one that the store gave what was sent.
+    /// What stands there has the tag of what stood there before, and neither one that the store gave what was sent nor a later
+    /// time: it is the old object, or one of the same content where tags are made of that.
     fn is_as_before(&self, job: &Job, answer: &Answer) -> bool {
-        let before = job.session.target.before.as_ref().unwrap_or(&Before::Untold);
+        let (now, before) = (standing(answer), job.session.target.before.as_ref().unwrap_or(&Before::Untold));
         let given =
-            tag_of(answer).is_some_and(|tag| self.whole_tag.as_deref().is_some_and(|ours| bare(ours) == bare(&tag)));
-        !given && is_untouched(&standing(answer), before)
+            tag_of(answer).is_some_and(|tag| self.given_tag.as_deref().is_some_and(|ours| bare(ours) == bare(&tag)));
+        !given && !is_later(&now, before) && is_untouched(&now, before)
+    }
+
+    /// Only its content tells, so it is read.
+    fn compare(&mut self, job: &Job, answer: &Answer) -> Turn {
+        if matches!(self.authority, Authority::Manifest(_)) {
+            return Turn::failed(unread(job, answer));
+        }
+        match job.source.digest.clone() {
+            Some(digest) => self.read_back(job, digest),
+            None => {
+                self.summing = Summing::ReadBack;
+                let range = ByteRange::new(Offset::ZERO, job.size().as_end());
+                Turn::Digest { range, algorithm: Algorithm::Sha256 }
+            }
+        }
+    }
+
+    pub(super) fn read_back(&mut self, job: &Job, by: Expected) -> Turn {
+        self.read_by = Some(by);
+        self.issue(job, Op::Read)
+    }
+
+    /// The content of what stands there.
+    pub(super) fn was_read(&mut self, job: &mut Job, call: Call, answer: &Answer) -> Turn {
+        if is_busy(answer.status) {
+            return self.refused(job, call, answer);
+        }
+        match (&answer.digest, &self.read_by) {
+            (Some(found), Some(ours)) if answer.status == 200 && found.algorithm == ours.algorithm => {
+                if found == ours && answer.length == job.size() {
+                    return Turn::Found(Found::Complete(Proof::Digest(ours.algorithm)));
+                }
+                let (algorithm, ours, found) = (ours.algorithm.name(), ours.hex(), found.hex());
+                Turn::failed(UpFailure::WrongDigest { algorithm, ours, found })
+            }
+            _ => Turn::failed(unread(job, answer)),
+        }
     }
 
     /// Nobody lets us look: the tag that the store gave the whole has to do, where it gave one.
-    fn unseen(&self, job: &Job) -> Turn {
+    fn unseen(&self, job: &Job, answer: &Answer) -> Turn {
         match self.tag_says(job, self.whole_tag.as_deref(), false) {
             Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
             Tag::Other(failure) => Turn::failed(failure),
+            Tag::Mute if job.demands_reading() => Turn::failed(unread(job, answer)),
             Tag::Mute => Turn::Found(Found::Complete(Proof::Status)),
         }
     }
@@ -116,6 +162,7 @@ impl S3 {
         }
         match self.tag_says(job, tag_of(answer).as_deref(), is_encrypted(answer)) {
             Tag::Ours => Turn::Found(Found::Complete(Proof::Digest(Algorithm::Md5))),
+            Tag::Mute if is_new(&standing(answer), before) && job.demands_reading() => self.compare(job, answer),
             Tag::Mute if is_new(&standing(answer), before) => Turn::Found(Found::Complete(Proof::Size)),
             Tag::Mute | Tag::Other(_) => self.gone(),
         }
@@ -152,4 +199,9 @@ impl S3 {
             None => Tag::Mute,
         }
     }
+}
+
+/// Only the content could tell, and it cannot be read.
+fn unread(job: &Job, answer: &Answer) -> UpFailure {
+    if job.demands_reading() { UpFailure::Unread { code: answer.status } } else { UpFailure::Untouched }
 }

@@ -72,8 +72,12 @@ pub struct S3 {
     first_asked: bool,
     /// What is looked for at the end.
     sweep: Option<Sweep>,
-    /// The tag that the store gave the whole.
+    /// The tag that the store gave the whole, where it says something of its content.
     whole_tag: Option<String>,
+    /// The same, whatever it says.
+    given_tag: Option<String>,
+    /// By this digest the whole is read back.
+    read_by: Option<Expected>,
 }
 
 /// What a digest is for.
@@ -86,6 +90,8 @@ enum Summing {
     Listed,
     /// An object that stands there, and may be the file.
     Standing,
+    /// The whole, to be read back and compared.
+    ReadBack,
 }
 
 /// Whether a part is found again by the list of the store and the MD5 of its bytes.
@@ -138,6 +144,8 @@ impl S3 {
             first_asked: false,
             sweep: None,
             whole_tag: None,
+            given_tag: None,
+            read_by: None,
         }
     }
 
@@ -327,6 +335,7 @@ impl UploadProtocol for S3 {
             Op::Complete => self.closed(job, call, answer),
             Op::Head => self.headed(job, call, answer),
             Op::Doubt => self.in_doubt(job, call, answer),
+            Op::Read => self.was_read(job, call, answer),
         };
         self.and_swept(job, call, turn)
     }
@@ -335,6 +344,7 @@ impl UploadProtocol for S3 {
         match self.summing {
             Summing::Listed => self.compared_part(job, digest),
             Summing::Standing => self.compared_whole(job, digest),
+            Summing::ReadBack => self.read_back(job, digest.clone()),
             Summing::Body => {
                 match digest.algorithm {
                     Algorithm::Md5 => self.sums.md5 = Some(digest.clone()),

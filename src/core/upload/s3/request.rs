@@ -7,7 +7,7 @@ use super::manifest::Manifest;
 use super::sign::{UNSIGNED, encoded, sha256_hex};
 use super::signed::Signed;
 use super::{S3, xml};
-use crate::core::upload::ask::{Ask, Body, Method};
+use crate::core::upload::ask::{Ask, Body, Keep, Method};
 use crate::core::upload::found::{Found, Job, Turn};
 use crate::core::upload::session::Handle;
 use crate::core::upload::source::Likeness;
@@ -36,6 +36,8 @@ pub(super) enum Op {
     Head,
     /// HEAD: the upload is gone; was it closed?
     Doubt,
+    /// GET: the content of what was stored.
+    Read,
     /// AbortMultipartUpload.
     Abort,
     /// The same for one that is not gone on with.
@@ -76,7 +78,7 @@ impl Op {
             Self::Before | Self::Standing | Self::Head | Self::Doubt => Method::Head,
             Self::Create | Self::Complete => Method::Post,
             Self::Part(_) | Self::Whole => Method::Put,
-            Self::List(_) | Self::Uploads | Self::Peek => Method::Get,
+            Self::List(_) | Self::Uploads | Self::Peek | Self::Read => Method::Get,
             Self::Abort | Self::Clear => Method::Delete,
         }
     }
@@ -103,6 +105,7 @@ impl S3 {
         };
         ask = ask.carrying(self.body_of(job, op));
         match op {
+            Op::Read => ask.keep = Keep::Digest(self.read_by.as_ref()?.algorithm),
             // A store joins the parts before it answers.
             Op::Complete => ask.patience = BODY_PATIENCE,
             Op::Abort | Op::Clear | Op::Uploads | Op::Peek => ask.patience = ABANDON_PATIENCE,
@@ -124,7 +127,7 @@ impl S3 {
             _ => None,
         };
         let query = match op {
-            Op::Before | Op::Whole | Op::Standing | Op::Head | Op::Doubt => return Some(object.clone()),
+            Op::Before | Op::Whole | Op::Standing | Op::Head | Op::Doubt | Op::Read => return Some(object.clone()),
             Op::Uploads => return Self::uploads_url(job, object),
             Op::Peek => format!("max-parts=1&uploadId={}", encoded(self.leftover.as_deref()?)),
             Op::Create => "uploads=".to_owned(),
@@ -182,7 +185,7 @@ impl Manifest {
             // What is signed cannot ask for another page.
             Op::List(0) => self.list.as_ref(),
             Op::Head | Op::Doubt | Op::Standing => self.head.as_ref(),
-            Op::List(_) | Op::Before | Op::Create | Op::Whole | Op::Clear | Op::Uploads | Op::Peek => None,
+            Op::List(_) | Op::Before | Op::Create | Op::Whole | Op::Read | Op::Clear | Op::Uploads | Op::Peek => None,
         }
     }
 }

@@ -323,3 +323,31 @@ fn what_is_no_http_passes() {
     let garbled = Failure::BadAnswer(BadAnswer::Framing { detail: "no status line".to_owned() });
     assert_eq!(judge(&UpFailure::Transfer(garbled)).scope, UpScope::Transient { floor: None });
 }
+
+/// A large file is read while it goes out: what was read counts where nobody has touched the file meanwhile.
+#[test]
+fn a_digest_that_comes_while_a_body_flows_counts_of_an_untouched_source() {
+    for untouched in [true, false] {
+        let mut sim = lied_to(Protocol::Tus, "http://up.example/new", |_| None);
+        sim.mark = Some(Mark { ctime_ns: 5, inode: 1 });
+        let mut xfer = sim.xfer();
+        xfer.start(sim.now);
+        xfer.handle(Event::Answer(Box::new(answer(204, &[], b""))), sim.now);
+        xfer.handle(Event::Answer(Box::new(created(&[]).expect("an answer"))), sim.now);
+        xfer.handle(Event::Looked(sim.sight()), sim.now);
+        let touched = Some(Mark { ctime_ns: 6, inode: 1 });
+        let sight = Sight { mark: if untouched { sim.mark } else { touched }, ..sim.sight() };
+        let digest = digest_of(Algorithm::Sha256, &sim.source);
+        let step = xfer.handle(Event::Known { digest: digest.clone(), sight }, sim.now);
+        let persist = if untouched { Persist::Now } else { Persist::Not };
+        assert_eq!(step, Step { persist, next: Next::Await }, "{untouched}");
+        assert_eq!(xfer.session().source.digest, untouched.then_some(digest));
+        sim.mark = touched;
+        let sent = Answer { sent: Length(SIZE), ..answer(204, &[("upload-offset", SIZED)], b"") };
+        xfer.handle(Event::Answer(Box::new(sent)), sim.now);
+        let next = xfer.handle(Event::Looked(sim.sight()), sim.now).next;
+        let is_read = matches!(next, Next::Digest { .. });
+        let is_refused = next == Next::End(UpEnd::Failed(UpFailure::SourceChanged(Change::Time)));
+        assert_eq!((is_read, is_refused), (untouched, !untouched), "{next:?}");
+    }
+}

@@ -36,7 +36,11 @@ fn begun() -> Sim<TusServer> {
             }
             other => panic!("{other:?}"),
         };
-        step = if asked == 3 { xfer.handle(Event::Stopped, sim.now) } else { xfer.handle(event, sim.now) };
+        step = if asked == 3 {
+            xfer.handle(Event::Stopped { sent: Length(MIB) }, sim.now)
+        } else {
+            xfer.handle(event, sim.now)
+        };
     }
     assert_eq!(step.next, Next::End(UpEnd::Stopped));
     assert_eq!(sim.server.uploads[0].bytes.len() as u64, MIB);

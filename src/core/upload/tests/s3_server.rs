@@ -31,6 +31,8 @@ pub(super) enum Is {
     Complete,
     Abort,
     Uploads,
+    /// The object.
+    Read,
 }
 
 /// What comes in place of an answer.
@@ -332,6 +334,7 @@ impl S3Server {
             Is::List => self.list(request),
             Is::Complete => self.complete(request),
             Is::Uploads => self.open_uploads(request),
+            Is::Read => self.object.as_ref().map_or_else(|| answer(404, &[], b""), |o| answer(200, &[], &o.bytes)),
             Is::Abort => {
                 let id = query(request, "uploadId").unwrap_or_default();
                 self.uploads.remove(&id).map_or_else(|| error(404, "NoSuchUpload"), |_| answer(204, &[], b""))
@@ -385,6 +388,7 @@ impl Server for S3Server {
             Method::Post => Is::Create,
             Method::Put if upload => Is::Part,
             Method::Put => Is::Put,
+            Method::Get if request.ask.url.secret_url().query().is_none() => Is::Read,
             Method::Get if !upload => Is::Uploads,
             Method::Get => Is::List,
             Method::Delete => Is::Abort,

@@ -1,6 +1,7 @@
 //! Runs one upload session on a lane: the machine says what to do next, this carries it out on the network and on the file
 //! that is sent, and says what came of it. It decides nothing. The file is only ever read.
 
+mod aside;
 mod ask;
 mod session;
 mod source;
@@ -39,7 +40,7 @@ pub struct Orders {
     pub path: PathBuf,
     /// The file as an earlier session of this process knew it.
     pub known: Option<Known>,
-    /// By which digest the file is known again, where one is taken.
+    /// By which digest the file is known again, where one is taken before it is sent; else one is taken meanwhile.
     pub identity: Option<Algorithm>,
     /// The name that it is to have at the server.
     pub name: String,

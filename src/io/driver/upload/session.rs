@@ -1,8 +1,11 @@
 //! One session's loop: what is to be kept is stored, then the move that the machine wants is made.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::aside::Aside;
 use super::ask::{Whose, outgoing};
 use super::source::OpenSource;
 use super::{Closed, Hands, Orders, Tell, end_of, finished_of, local};
@@ -19,6 +22,9 @@ use crate::io::transport::{Exchange, Heard};
 /// Reading more than this for a digest is worth a word.
 const LONG_READ: Length = Length(64 << 20);
 
+/// By which digest a file is known again that was not read before it was sent.
+const MEANWHILE: Algorithm = Algorithm::Blake3;
+
 /// A session under way.
 pub(super) struct Session {
     machine: UpXfer,
@@ -30,6 +36,8 @@ pub(super) struct Session {
     first_origin: Origin,
     timeouts: Timeouts,
     exchange: Option<Open>,
+    /// The digest of a file that has none.
+    aside: Aside,
     sent: Length,
     /// The user knows that the file has changed.
     told_of_change: bool,
@@ -68,7 +76,11 @@ impl Session {
                 known = source.know(algorithm) => known.map_err(local)?,
             }
         }
-        Ok(Self::new(orders, hands, tell, stop, Some(source)))
+        let aside = match orders.identity.is_none() && is_unknown {
+            true => Aside::of(Arc::clone(&source.file), source.size(), MEANWHILE),
+            false => Aside::Over,
+        };
+        Ok(Self { aside, ..Self::new(orders, hands, tell, stop, Some(source)) })
     }
 
     /// One that only cleans up: the file may be gone.
@@ -107,6 +119,7 @@ impl Session {
             first_origin: orders.first_origin,
             timeouts: orders.timeouts,
             exchange: None,
+            aside: Aside::Over,
             sent: Length::ZERO,
             told_of_change: false,
             fault: None,
@@ -136,7 +149,7 @@ impl Session {
                 () = stop.cancelled(), if !matches!(step.next, Next::End(_)) => {
                     // It may have been told already, and not be stored yet.
                     self.tell_kept(Persist::Now, None);
-                    Event::Stopped
+                    Event::Stopped { sent: self.stopped() }
                 }
                 event = self.carry_out(step) => match event {
                     Ok(event) => event,
@@ -220,7 +233,15 @@ impl Session {
                 let failure = Failure::Cut(crate::core::failure::Cut::Broken { detail });
                 return Event::Broke { sent: Length::ZERO, failure };
             };
-            match open.exchange.next().await {
+            let heard = tokio::select! {
+                biased;
+                heard = open.exchange.next() => heard,
+                digest = self.aside.digest() => match self.source.as_ref().map(OpenSource::look) {
+                    Some(Ok(sight)) => return Event::Known { digest, sight },
+                    _ => continue,
+                },
+            };
+            match heard {
                 Heard::Interim(interim) => return Event::Informed(interim),
                 Heard::Sent(gone) => self.gone(gone),
                 Heard::Answer(answer) => {
@@ -246,6 +267,15 @@ impl Session {
             let of_file = open.gone.saturating_sub(open.before).min(range.length());
             (self.tell)(Tell::Sending(range.start.as_length() + of_file));
         }
+    }
+
+    /// Not a byte more goes out of the open request; so many of its body have.
+    fn stopped(&mut self) -> Length {
+        let Some(open) = &self.exchange else { return Length::ZERO };
+        let sent = open.exchange.stop();
+        self.gone(sent);
+        self.over();
+        sent
     }
 
     fn over(&mut self) {

@@ -1,6 +1,6 @@
 //! One exchange: a connection, the request, a second try where that is safe, and what is told of it all.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::header::{
     ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING,
@@ -39,8 +39,45 @@ const CONTINUE: u16 = 100;
 pub struct Exchange {
     heard: mpsc::Receiver<Heard>,
     sent: watch::Receiver<Length>,
+    flowing: Arc<Flowing>,
     _runs: AbortOnDropHandle<()>,
     is_over: bool,
+}
+
+/// How far the body is, for one who stops it.
+#[derive(Debug, Default)]
+struct Flowing(Mutex<Where>);
+
+/// Where the body is.
+#[derive(Debug)]
+enum Where {
+    /// On this connection, which may carry other requests later; it has so many bytes.
+    On(Arc<Line>, Length),
+    /// On none. So many bytes had gone.
+    Over(Length),
+}
+
+impl Default for Where {
+    fn default() -> Self {
+        Self::Over(Length::ZERO)
+    }
+}
+
+impl Flowing {
+    fn state(&self) -> MutexGuard<'_, Where> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Not a byte more goes; so many have.
+    fn stop(&self) -> Length {
+        match &*self.state() {
+            Where::Over(sent) => *sent,
+            Where::On(line, total) => {
+                line.stop();
+                Length(line.state().sent()).min(*total)
+            }
+        }
+    }
 }
 
 /// What the task of an exchange has.
@@ -50,6 +87,7 @@ struct Run {
     throttle: Option<Throttle>,
     heard: mpsc::Sender<Heard>,
     sent: watch::Sender<Length>,
+    flowing: Arc<Flowing>,
 }
 
 /// How a try ended.
@@ -74,9 +112,10 @@ impl Uplink {
     pub fn send(&self, request: Outgoing, throttle: Option<Throttle>) -> Exchange {
         let (heard, hears) = mpsc::channel(MOST_WAITING);
         let (sent, is_sent) = watch::channel(Length::ZERO);
-        let run = Run { shared: Arc::clone(&self.0), request, throttle, heard, sent };
+        let flowing = Arc::new(Flowing::default());
+        let run = Run { shared: Arc::clone(&self.0), request, throttle, heard, sent, flowing: Arc::clone(&flowing) };
         let runs = AbortOnDropHandle::new(tokio::spawn(run.run()));
-        Exchange { heard: hears, sent: is_sent, _runs: runs, is_over: false }
+        Exchange { heard: hears, sent: is_sent, flowing, _runs: runs, is_over: false }
     }
 }
 
@@ -97,6 +136,11 @@ impl Exchange {
         };
         self.is_over = matches!(heard, Heard::Answer(_) | Heard::Broke { .. });
         heard
+    }
+
+    /// Ends the body: not a byte of it goes from here on. So many had been handed to the connection.
+    pub fn stop(&self) -> Length {
+        self.flowing.stop()
     }
 }
 
@@ -153,8 +197,11 @@ impl Run {
             Ok(request) => request,
             Err(failure) => return (Try::Broke(failure), Length::ZERO),
         };
+        *self.flowing.state() = Where::On(Arc::clone(&link.line), self.request.body.length());
         let outcome = talk.head(link.send(request)).await;
         let sent = talk.sent();
+        // The connection may be another's next.
+        *self.flowing.state() = Where::Over(sent);
         let again = used == Used::Before && talk.interims() == 0;
         let response = match outcome {
             Ok(response) => response,
