@@ -151,6 +151,38 @@ fn a_mode_for_a_while_ends_by_itself() {
 }
 
 #[test]
+fn a_mode_for_good_survives_a_restart_until_the_preferences_say_something_else() {
+    let (w, data) = (World::new(), noise(607, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    let service = Service::start(&w, &[]);
+    service.boinccmd(&["--set_network_mode", "never"]).is_done();
+    // One that passes is not stored.
+    service.boinccmd(&["--set_network_mode", "always", "600"]).is_done();
+    eventually("it is stored", || w.state_text().contains("<network_mode>never auto</network_mode>"));
+    drop(service);
+    let service = Service::start(&w, &[]);
+    assert!(service.boinccmd(&["--get_cc_status"]).has("current mode: never"));
+    w.px(["add", "download", &rig.url("/f"), "-o"]).arg(&w.out).run().exits(0);
+    assert_eq!(w.list(&[])[0]["waits"]["reason"], "suspended");
+    eventually("it is known", || service.boinccmd(&["--get_file_transfers"]).has("name: out.bin"));
+    std::thread::sleep(ms(500));
+    assert_eq!(rig.count(), 0, "nothing is asked");
+    drop(service);
+    // What the file says now, it says later than the person.
+    std::fs::write(w.path("config.toml"), "[network]\nmode = 'always'\n").unwrap();
+    let config = w.path("config.toml").to_str().unwrap().to_owned();
+    let service = Service::start(&w, &["--config", &config]);
+    eventually("it came", || w.out.exists());
+    assert!(service.boinccmd(&["--get_cc_status"]).has("current mode: always"));
+    // A person wants what the preferences say: then nothing is stored.
+    service.boinccmd(&["--set_network_mode", "never"]).is_done();
+    service.boinccmd(&["--set_network_mode", "always"]).is_done();
+    eventually("nothing is stored", || !w.state_text().contains("<network_mode>"));
+    w.holds(&data);
+}
+
+#[test]
 fn the_window_does_not_run_while_the_mode_is_never() {
     let w = World::new();
     let rig = Rig::start(|_| Reply::status(503));

@@ -125,7 +125,7 @@ pub(super) fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u
     let desk = Desk {
         book,
         now: at(0),
-        shut: Shut::default(),
+        standing: Standing::default(),
         cwd: Path::new("/data"),
         out: &print,
         columns: None,

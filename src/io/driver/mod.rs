@@ -7,6 +7,7 @@ mod exchange;
 mod fan;
 mod finish;
 mod receive;
+pub mod report;
 mod session;
 mod trace;
 pub mod upload;
