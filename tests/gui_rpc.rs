@@ -313,7 +313,7 @@ impl Authorized {
         let mut answer = Vec::new();
         while answer.last() != Some(&3) {
             let mut byte = [0];
-            self.0.read_exact(&mut byte).expect("an answer to one who has the password");
+            self.0.read_exact(&mut byte).unwrap();
             answer.push(byte[0]);
         }
         String::from_utf8_lossy(&answer).into_owned()

@@ -231,7 +231,9 @@ impl Persist {
             store_hosts(document, hosts.0, hosts.1);
             document.count(traffic.by_day, traffic.today);
             settling.carry_out(document, claims.me(), &mut Living::new(path));
-            said.mode.map(|mode| document.set_network_mode(mode));
+            if let Some(mode) = said.mode {
+                document.set_network_mode(mode);
+            }
             met.stored = Some((document.history().clone(), document.reports().to_vec()));
             document.prune_finished(FINISHED);
             claims.committed(document);
