@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Instant;
 
 use rustix::process::Signal;
-use support::{Rig, Served, World, eventually, noise};
+use support::{Rig, Served, World, eventually, ms, noise};
 
 const MB: usize = 1 << 20;
 
@@ -204,7 +204,11 @@ fn hooks_are_those_of_the_file_as_it_is_now() {
 fn how_much_of_a_quota_is_left_is_told_and_when_there_is_more() {
     let (w, data) = (World::new(), noise(620, 3 * MB / 2));
     let served = Served::new(&data);
-    let rig = Rig::start(move |a| served.reply(a));
+    // The second one comes slowly, so that it is stopped before it is whole.
+    let rig = Rig::start(move |a| match a.target.as_str() {
+        "/b" => served.reply(a).pace(32 << 10, ms(100)),
+        _ => served.reply(a),
+    });
     let path = config(&w, "[network]\ndaily_xfer_limit_mb_down = 2\ndaily_xfer_period_days = 1\n");
     let network = || {
         let ran = w.px(["state", "list", "--json", "--config", &path]).run();

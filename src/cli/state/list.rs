@@ -79,7 +79,6 @@ pub(super) fn nothing(complete: usize) -> String {
 
 /// As JSON, record by record, so that a hundred thousand take little room.
 fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
-    let network = Network::of(&desk.standing).map(|network| format!(",\"network\":{}", json::text(&network)));
     let mut piece = format!("{{\"schema\":{},\"transfers\":[", json::SCHEMA);
     let (mut separator, mut written) = ("", Ok(()));
     desk.visit(&mut |record| {
@@ -94,6 +93,7 @@ fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
         }
     })?;
     written?;
+    let network = Network::of(&desk.standing).map(|network| format!(",\"network\":{}", json::text(&network)));
     (desk.out)(&format!("{piece}]{}}}\n", network.unwrap_or_default()))
 }
 

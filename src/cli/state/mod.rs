@@ -12,6 +12,7 @@ mod show;
 mod waits;
 mod watch;
 
+use std::cell::LazyCell;
 use std::path::Path;
 
 pub(crate) use json::Held;
@@ -26,12 +27,16 @@ use crate::core::pers_xfer::record::{Record, Status};
 use crate::core::time::{Delay, Now};
 use crate::engine::Standing;
 
+/// How things stand, once that is asked for.
+pub(crate) type Lazy<'a> = LazyCell<Standing, Box<dyn FnOnce() -> Standing + 'a>>;
+
 /// What every `state` command works with.
 pub(crate) struct Desk<'a> {
     pub(crate) book: &'a dyn Book,
     pub(crate) now: Now,
-    /// What keeps transfers waiting beside their own time.
-    pub(crate) standing: Standing,
+    /// What keeps transfers waiting beside their own time. It is looked up when it is first asked for, after the state was read:
+    /// who reads first tells of damage.
+    pub(crate) standing: Lazy<'a>,
     /// The folder that relative paths are meant from.
     pub(crate) cwd: &'a Path,
     /// Data goes there.
@@ -59,7 +64,18 @@ pub(crate) fn run(
         return watch::run(list::Which::of(*all), book, standing, cwd, &say);
     }
     let now = foreign::now();
-    dispatch(command, &Desk { book, now, standing: standing(), cwd, out: &out, columns: stdout_columns(), say: &say })
+    dispatch(
+        command,
+        &Desk {
+            book,
+            now,
+            standing: LazyCell::new(Box::new(standing)),
+            cwd,
+            out: &out,
+            columns: stdout_columns(),
+            say: &say,
+        },
+    )
 }
 
 fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {

@@ -125,13 +125,15 @@ pub(super) fn ran(book: &Fake, words: &[&str]) -> (String, String, Result<u8, (u
     let desk = Desk {
         book,
         now: at(0),
-        standing: Standing::default(),
+        standing: std::cell::LazyCell::new(Box::new(Standing::default)),
         cwd: Path::new("/data"),
         out: &print,
         columns: None,
         say: &say,
     };
     let exit = dispatch(&asked.command, &desk).map(Exit::code).map_err(|t| (t.exit().code(), t.to_string()));
+    // The desk, which drops what it may have looked up, has borrowed both.
+    drop(desk);
     (out.into_inner(), said.into_inner(), exit)
 }
 

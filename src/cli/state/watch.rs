@@ -1,5 +1,6 @@
 //! `state list --watch`: the table again and again; drawn anew on a terminal, printed anew elsewhere when it has changed.
 
+use std::cell::LazyCell;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
@@ -30,8 +31,15 @@ pub(crate) fn run(
     let mut last = String::new();
     loop {
         let quiet = |_: &str| Ok(());
-        let desk =
-            Desk { book, now: foreign::now(), standing: standing(), cwd, out: &quiet, columns: stdout_columns(), say };
+        let desk = Desk {
+            book,
+            now: foreign::now(),
+            standing: LazyCell::new(Box::new(standing)),
+            cwd,
+            out: &quiet,
+            columns: stdout_columns(),
+            say,
+        };
         let table = match list::table_of(&desk, which)? {
             Table::Rows(text) => text,
             Table::Empty { complete } => list::nothing(complete) + "\n",
