@@ -103,6 +103,7 @@ fn a_run_that_is_killed_again_and_again_loses_nothing() {
     }
     let left = w.list(&[]).len();
     eprintln!("seed {seed}: {killed} killed, {ended} had ended; {left} of {files} left for the last run");
+    assert!(killed > 0, "nothing was killed");
     stormy.store(false, Ordering::SeqCst);
     w.px(["run", "-j", "6"]).run().exits(0);
     let all = w.list(&["--all"]);
