@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 
+use md5::{Digest as _, Md5};
 use rustix::process::Signal;
 use support::boinc::{PROJECT, Service, talk};
 use support::{End, Reply, Rig, Served, World, eventually, ms, noise};
@@ -150,6 +151,38 @@ fn a_mode_for_a_while_ends_by_itself() {
 }
 
 #[test]
+fn a_mode_for_good_survives_a_restart_until_the_preferences_say_something_else() {
+    let (w, data) = (World::new(), noise(607, 90_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    let service = Service::start(&w, &[]);
+    service.boinccmd(&["--set_network_mode", "never"]).is_done();
+    // One that passes is not stored.
+    service.boinccmd(&["--set_network_mode", "always", "600"]).is_done();
+    eventually("it is stored", || w.state_text().contains("<network_mode>never auto</network_mode>"));
+    drop(service);
+    let service = Service::start(&w, &[]);
+    assert!(service.boinccmd(&["--get_cc_status"]).has("current mode: never"));
+    w.px(["add", "download", &rig.url("/f"), "-o"]).arg(&w.out).run().exits(0);
+    assert_eq!(w.list(&[])[0]["waits"]["reason"], "suspended");
+    eventually("it is known", || service.boinccmd(&["--get_file_transfers"]).has("name: out.bin"));
+    std::thread::sleep(ms(500));
+    assert_eq!(rig.count(), 0, "nothing is asked");
+    drop(service);
+    // What the file says now, it says later than the person.
+    std::fs::write(w.path("config.toml"), "[network]\nmode = 'always'\n").unwrap();
+    let config = w.path("config.toml").to_str().unwrap().to_owned();
+    let service = Service::start(&w, &["--config", &config]);
+    eventually("it came", || w.out.exists());
+    assert!(service.boinccmd(&["--get_cc_status"]).has("current mode: always"));
+    // A person wants what the preferences say: then nothing is stored.
+    service.boinccmd(&["--set_network_mode", "never"]).is_done();
+    service.boinccmd(&["--set_network_mode", "always"]).is_done();
+    eventually("nothing is stored", || !w.state_text().contains("<network_mode>"));
+    w.holds(&data);
+}
+
+#[test]
 fn the_window_does_not_run_while_the_mode_is_never() {
     let w = World::new();
     let rig = Rig::start(|_| Reply::status(503));
@@ -215,6 +248,76 @@ fn connections_that_ask_nothing_hold_up_nobody() {
     service.run.end().exits(0);
     drop(idle);
     w.holds(&data);
+}
+
+/// So many connections that begin to ask and never finish, on both doors.
+fn idlers(service: &Service, each: usize) -> Vec<TcpStream> {
+    let begun = |(at, words): (_, &[u8])| {
+        let mut stream = TcpStream::connect(at).unwrap();
+        // It may have been closed for another one already.
+        let _ = stream.write_all(words);
+        stream
+    };
+    let doors = [(service.rpc, &b"<boinc_gui"[..]), (service.metrics, b"GET /met")];
+    (0..each).flat_map(|_| doors).map(begun).collect()
+}
+
+#[test]
+fn three_hundred_idle_connections_keep_no_other_out() {
+    let w = World::new();
+    let service = Service::start(&w, &[]);
+    let asked = b"<boinc_gui_rpc_request>\n<exchange_versions/>\n</boinc_gui_rpc_request>\n\x03";
+    let mut trusted = Authorized::at(&service);
+    let mut idle = idlers(&service, 300);
+    for _ in 0..3 {
+        // Idle connections end after 10 seconds and more: whoever waits for that waits longer than this.
+        let mut stream = TcpStream::connect(service.rpc).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        stream.write_all(asked).unwrap();
+        let mut answer = [0; 21];
+        stream.read_exact(&mut answer).expect("an answer while others are idle");
+        assert_eq!(&answer, b"<boinc_gui_rpc_reply>");
+        let mut stream = TcpStream::connect(service.metrics).unwrap();
+        stream.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+        stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("the metrics while others are idle");
+        assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+        idle.extend(idlers(&service, 20));
+    }
+    assert!(trusted.ask("<get_cc_status/>").contains("<network_mode>"), "who has the password is kept");
+    // The oldest were let go, and know it.
+    idle[0].set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
+    assert!(matches!(idle[0].read(&mut [0; 1]), Ok(0) | Err(_)), "the oldest idle one is closed");
+    service.run.signal(Signal::TERM);
+    service.run.end().exits(0);
+}
+
+/// A connection that has proven the password.
+struct Authorized(TcpStream);
+
+impl Authorized {
+    fn at(service: &Service) -> Self {
+        let mut it = Self(TcpStream::connect(service.rpc).unwrap());
+        let challenge = it.ask("<auth1/>");
+        let nonce = challenge.split_once("<nonce>").unwrap().1.split_once('<').unwrap().0;
+        let hash = hex::encode(Md5::digest(format!("{nonce}{}", service.password)));
+        assert!(it.ask(&format!("<auth2>\n<nonce_hash>{hash}</nonce_hash>\n</auth2>")).contains("<authorized/>"));
+        it
+    }
+
+    fn ask(&mut self, what: &str) -> String {
+        self.0
+            .write_all(format!("<boinc_gui_rpc_request>\n{what}\n</boinc_gui_rpc_request>\n\x03").as_bytes())
+            .unwrap();
+        let mut answer = Vec::new();
+        while answer.last() != Some(&3) {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).unwrap();
+            answer.push(byte[0]);
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    }
 }
 
 #[test]

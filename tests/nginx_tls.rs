@@ -93,3 +93,34 @@ fn https_never_steps_down_to_http_by_itself() {
     w.holds_nothing();
     assert!(plain.log().is_empty());
 }
+
+#[test]
+fn a_host_is_judged_by_its_own_certificates_and_no_other_is() {
+    let Some((own, certificate)) = secure("nginx_tls::own_roots", "") else { return };
+    let Some((other, for_all)) = secure("nginx_tls::own_roots_other", "") else { return };
+    let (w, data) = (World::new(), noise(223, 300_000));
+    own.put("f", &data);
+    other.put("f", &data);
+    let host = own.tls_url("").trim_start_matches("https://").trim_end_matches('/').to_owned();
+    let text = format!("[host.\"{host}\"]\ncacert = '{}'\n", certificate.path().display());
+    std::fs::write(w.path("config.toml"), text).expect("written");
+    let config = w.path("config.toml").to_str().expect("a path").to_owned();
+    let px = |url: &str| w.download(url).args(&["--config", &config]);
+    px(&own.tls_url("/f")).run().exits(0);
+    w.holds(&data);
+    std::fs::remove_file(&w.out).expect("removed");
+    // Its certificates speak for no other host, and those for all not for it.
+    px(&other.tls_url("/f")).give_up("1s").run().exits(3).says(&["certificate"]);
+    w.holds_nothing();
+    w.px(["state", "forget", "out.bin"]).run();
+    let wrong = format!("[host.\"{host}\"]\ncacert = '{}'\n", for_all.path().display());
+    std::fs::write(w.path("config.toml"), wrong).expect("written");
+    px(&own.tls_url("/f")).give_up("1s").run().exits(3).says(&["certificate"]);
+    w.holds_nothing();
+    // So it is where it comes as a mirror.
+    w.px(["state", "forget", "out.bin"]).run();
+    let text = format!("[host.\"{host}\"]\ncacert = '{}'\n", certificate.path().display());
+    std::fs::write(w.path("config.toml"), text).expect("written");
+    px(&own.tls_url("/gone")).mirror(&own.tls_url("/f")).run().exits(0);
+    w.holds(&data);
+}

@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Instant;
 
 use rustix::process::Signal;
-use support::{Rig, Served, World, eventually, noise};
+use support::{Rig, Served, World, eventually, ms, noise};
 
 const MB: usize = 1 << 20;
 
@@ -174,4 +174,61 @@ fn the_list_says_why_nothing_moves() {
     }
     let path = config(&w, "[network]\nmode = 'no'\n");
     w.px(["state", "list", "--config", &path]).run().exits(0).says(&["line 2"]);
+}
+
+#[test]
+fn hooks_are_those_of_the_file_as_it_is_now() {
+    let (w, data) = (World::new(), noise(619, 9_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    let hook = |name: &str| format!("[hooks]\non_complete = ['cp', '{{path}}', '{}']\n", w.path(name).display());
+    let path = config(&w, &hook("first"));
+    let run = w.px(["run", "--forever", "--config", &path]).start();
+    w.px(["add", "download", &rig.url("/a"), "-o"]).arg(w.path("a")).run().exits(0);
+    eventually("the first hook ran", || w.path("first").exists());
+    config(&w, "[hooks]\non_complete = 'not words'\n");
+    run.signal(Signal::HUP);
+    eventually("the mistake is told", || run.stderr_so_far().contains("the preferences stay as they were"));
+    config(&w, &hook("second"));
+    run.signal(Signal::HUP);
+    eventually("they are read", || run.stderr_so_far().contains("the preferences were read again"));
+    fs::remove_file(w.path("first")).unwrap();
+    w.px(["add", "download", &rig.url("/b"), "-o"]).arg(w.path("b")).run().exits(0);
+    eventually("the second hook ran", || w.path("second").exists());
+    assert!(!w.path("first").exists(), "and not the first");
+    run.signal(Signal::TERM);
+    run.end().exits(0);
+}
+
+#[test]
+fn how_much_of_a_quota_is_left_is_told_and_when_there_is_more() {
+    let (w, data) = (World::new(), noise(620, 3 * MB / 2));
+    let served = Served::new(&data);
+    // The second one comes slowly, so that it is stopped before it is whole.
+    let rig = Rig::start(move |a| match a.target.as_str() {
+        "/b" => served.reply(a).pace(32 << 10, ms(100)),
+        _ => served.reply(a),
+    });
+    let path = config(&w, "[network]\ndaily_xfer_limit_mb_down = 2\ndaily_xfer_period_days = 1\n");
+    let network = || {
+        let ran = w.px(["state", "list", "--json", "--config", &path]).run();
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        (json["network"].clone(), json["transfers"].clone())
+    };
+    w.px(["add", "download", &rig.url("/a"), "-o"]).arg(w.path("a")).run().exits(0);
+    w.px(["run", "--config", &path]).run().exits(0);
+    let (before, _) = network();
+    let left = before["download"]["quota"]["left"].as_u64().unwrap();
+    assert!(before["download"]["open"] == true && left == (MB / 2) as u64, "{before}");
+    assert!(before["upload"]["quota"].is_null(), "{before}");
+    w.px(["add", "download", &rig.url("/b"), "-o"]).arg(w.path("b")).run().exits(0);
+    let shown = w.px(["state", "show", "b", "--config", &path]).run().stdout;
+    assert!(shown.contains("quota: 512 KiB left until midnight"), "{shown}");
+    w.px(["run", "--once", "--config", &path]).run().exits(4);
+    let (after, transfers) = network();
+    assert!(after["download"]["open"] == false && after["download"]["reason"] == "quota", "{after}");
+    assert_eq!((&after["download"]["quota"]["left"], &after["download"]["quota"]["of"]), (&0.into(), &(2 * MB).into()));
+    assert!(after["download"]["until"].as_f64() == after["download"]["quota"]["more_at"].as_f64(), "{after}");
+    let waits = &transfers[0]["waits"];
+    assert!(waits["reason"] == "quota" && waits["until"].is_number(), "{transfers}");
 }

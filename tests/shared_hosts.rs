@@ -19,6 +19,16 @@ fn a_host_that_fails_is_left_alone_by_the_next_process_too() {
     files(&w, &rig, 4, "1").arg("--once").run().exits(4);
     assert_eq!(rig.count(), 3, "three failures of the host, and it backs off as a whole");
     assert!(w.state_text().contains("<closed_until>"), "{}", w.state_text());
+    let waits = w.list(&[]).into_iter().find(|t| t["name"] == "3").unwrap()["waits"].clone();
+    assert_eq!(
+        (&waits["reason"], &waits["failures"], &waits["last_failure"]),
+        (&"host-backoff".into(), &3.into(), &"503".into())
+    );
+    assert!(waits["until"].is_number() && waits["host"] == rig.url("").trim_start_matches("http://"), "{waits}");
+    let said = w.px(["state", "list"]).run().stdout;
+    assert!(said.contains("backs off until ") && said.contains("(3 failures, last 503)"), "{said}");
+    let said = w.px(["state", "show", "3"]).run().stdout;
+    assert!(said.contains("waiting: ") && said.contains("(3 failures, last 503)"), "{said}");
     w.px(["download", &rig.url("/other"), "--once", "-o"]).arg(w.path("other")).run().exits(4);
     assert_eq!(rig.count(), 3, "it was asked although it backs off");
     // A person's word is a probe.

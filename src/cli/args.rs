@@ -356,6 +356,9 @@ pub(crate) struct Around {
     /// Run CMD after each transfer that failed for good, or for trouble on this machine
     #[arg(long, value_name = "CMD", visible_alias = "on-download-error")]
     pub(crate) on_failure: Option<String>,
+    /// Tell a scheduling server where it fails for good: BOINC's <file_xfer_error>, until it is taken
+    #[arg(long, value_name = "URL")]
+    pub(crate) report_url: Option<String>,
     /// Print what would be done, and do nothing; no network is used
     #[arg(long)]
     pub(crate) dry_run: bool,

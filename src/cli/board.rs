@@ -135,7 +135,8 @@ impl Board {
 fn subject(notice: &Notice) -> Option<XferId> {
     match notice {
         Notice::Remark { id, .. } => *id,
-        Notice::Ended(_) => None,
+        // Its row may be gone, and does not change.
+        Notice::Ended(_) | Notice::Reported { .. } => None,
         Notice::Accepted { id, .. }
         | Notice::Session { id, .. }
         | Notice::Learned { id, .. }

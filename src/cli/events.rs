@@ -11,9 +11,10 @@ use serde::Serialize;
 use crate::cli::board;
 use crate::cli::exit::Exit;
 use crate::cli::foreign::printable;
-use crate::core::pers_xfer::record::Direction;
+use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::time::Epoch;
-use crate::engine::{Ending, Notice, Report, WaitReason};
+use crate::core::url::MirrorUrl;
+use crate::engine::{Ending, Notice, Report, Reported, WaitReason};
 
 /// The version of the schema, in every event.
 const VERSION: u32 = 1;
@@ -81,6 +82,14 @@ enum Event {
         retries: Option<u32>,
         delay: Option<f64>,
         until: Option<f64>,
+    },
+    Reported {
+        id: String,
+        name: String,
+        url: String,
+        status: &'static str,
+        message: Option<String>,
+        next: Option<f64>,
     },
     Ended(Ended),
     Exit {
@@ -167,8 +176,19 @@ fn of_notice(notice: &Notice) -> Event {
             delay: delay.map(|d| d.as_secs_f64()),
             until: until.map(Epoch::as_secs_f64),
         },
+        Notice::Reported { id, name, url, how } => reported(*id, name, url, how),
         Notice::Ended(report) => Event::Ended(ended(report)),
     }
+}
+
+/// What became of a report to a scheduling server.
+fn reported(id: XferId, name: &str, url: &MirrorUrl, how: &Reported) -> Event {
+    let (status, message, next) = match how {
+        Reported::Sent => ("sent", None, None),
+        Reported::Later { why, next } => ("later", Some(printable(why)), Some(next.as_secs_f64())),
+        Reported::GivenUp { why } => ("given-up", Some(printable(why)), None),
+    };
+    Event::Reported { id: id.to_string(), name: printable(name), url: url.to_string(), status, message, next }
 }
 
 /// The word for a reason to wait.

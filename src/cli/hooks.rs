@@ -4,7 +4,7 @@
 //! the words are filled in. Standard output carries our data only, so what a command prints there goes to standard error.
 
 use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
 use crate::cli::foreign::{plain_error, printable};
@@ -12,10 +12,30 @@ use crate::cli::settings::HookWords;
 use crate::core::pers_xfer::record::Direction;
 use crate::engine::{Ending, Report};
 
+/// The words that hold, which may become others while a run goes on; clones are one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words(Arc<Mutex<HookWords>>);
+
+impl Words {
+    /// These, for now.
+    pub(crate) fn new(words: HookWords) -> Self {
+        Self(Arc::new(Mutex::new(words)))
+    }
+
+    /// Others hold for transfers that end from now on.
+    pub(crate) fn replace(&self, words: HookWords) {
+        *self.lock() = words;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HookWords> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The commands of one run.
 #[derive(Debug)]
 pub(crate) struct Hooks {
-    words: HookWords,
+    words: Words,
     state_file: std::path::PathBuf,
     worker: Option<Worker>,
 }
@@ -35,7 +55,7 @@ struct Ready {
 
 impl Hooks {
     /// With these words; nothing runs yet.
-    pub(crate) fn new(words: HookWords, state_file: &std::path::Path) -> Self {
+    pub(crate) fn new(words: Words, state_file: &std::path::Path) -> Self {
         Self { words, state_file: state_file.to_owned(), worker: None }
     }
 
@@ -58,9 +78,10 @@ impl Hooks {
     }
 
     fn command(&self, report: &Report) -> Option<Command> {
+        let held = self.words.lock();
         let words = match report.ending {
-            Ending::Complete { .. } => self.words.complete.as_ref()?,
-            Ending::Failed { .. } | Ending::Local(_) => self.words.failure.as_ref()?,
+            Ending::Complete { .. } => held.complete.as_ref()?,
+            Ending::Failed { .. } | Ending::Local(_) => held.failure.as_ref()?,
             Ending::Unchanged { .. } | Ending::Stopped { .. } => return None,
         };
         let path = report.path.as_ref().map(|p| p.to_string_lossy().into_owned()).unwrap_or_default();
@@ -119,7 +140,7 @@ mod tests {
     fn ran(complete: &str, failure: &str, ending: Ending) -> Vec<String> {
         let words = |text: &str| shell::split(text).ok();
         let words = HookWords { complete: words(complete), failure: words(failure) };
-        let mut hooks = Hooks::new(words, "/state.xml".as_ref());
+        let mut hooks = Hooks::new(Words::new(words), "/state.xml".as_ref());
         hooks.ended(&samples::report(ending));
         hooks.finish()
     }

@@ -221,8 +221,13 @@ fn refuse_twins(wishes: &[Wish]) -> Result<(), Trouble> {
 }
 
 /// What was said of any transfer: how patient to be, and how requests travel.
-pub(crate) fn lasting(patience: &args::Patience, net: Arc<NetOptions>) -> Result<Options, Trouble> {
+pub(crate) fn lasting(
+    patience: &args::Patience,
+    around: &args::Around,
+    net: Arc<NetOptions>,
+) -> Result<Options, Trouble> {
     Ok(Options {
+        report_url: around.report_url.as_deref().map(report_url).transpose()?,
         policy: policy(patience)?,
         give_up: positive("--give-up", &patience.give_up)?,
         give_up_from: match patience.give_up_from {
@@ -253,8 +258,13 @@ fn options(asked: &Download, net: Arc<NetOptions>) -> Result<Options, Trouble> {
         failed_part: if asked.delete_partial { FailedPart::Delete } else { FailedPart::Keep },
         connections: asked.connections,
         mtime: if asked.place.remote_time { Mtime::Remote } else { Mtime::Local },
-        ..lasting(&asked.patience, net)?
+        ..lasting(&asked.patience, &asked.around, net)?
     })
+}
+
+/// What is wrong with it is told without the secrets that it may hold.
+fn report_url(text: &str) -> Result<MirrorUrl, Trouble> {
+    MirrorUrl::parse(text).map_err(|error| Trouble::Usage(format!("--report-url: {error}")))
 }
 
 fn policy(asked: &args::Patience) -> Result<Policy, Trouble> {

@@ -106,8 +106,8 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
                 screen.line(&format!("persxfer: warning: {trouble}"));
                 Preferences::default()
             });
-            let shut = || foreign::shut(&state_file, &prefs);
-            state::run(&state.command, &StateBook::at(&state_file), &shut, &cwd, screen)
+            let standing = || foreign::standing(&state_file, &prefs);
+            state::run(&state.command, &StateBook::at(&state_file), &standing, &cwd, screen)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),

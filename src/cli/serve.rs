@@ -7,6 +7,7 @@ use crate::cli::config::ConfigFile;
 use crate::cli::doors;
 use crate::cli::exit::{self, Exit, Signal};
 use crate::cli::foreign;
+use crate::cli::hooks::Words;
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
@@ -24,10 +25,16 @@ pub(crate) struct Places<'a> {
 }
 
 /// Reads the preferences again. Where the file has a mistake by now, it is told, and what held before still does.
-fn again(asked: &Run, config: ConfigFile, steer: &Steer, screen: &Screen) -> Reload {
+fn again(asked: &Run, config: ConfigFile, steer: &Steer, words: &Words, screen: &Screen) -> Reload {
     let (speed, steer, screen) = (asked.speed.clone(), steer.clone(), screen.clone());
-    Box::new(move || match config.read() {
-        Ok(prefs) => {
+    let (complete, failure, words) = (asked.on_complete.clone(), asked.on_failure.clone(), words.clone());
+    let read = move || {
+        let prefs = config.read()?;
+        Ok::<_, Trouble>((settings::hooks(&complete, &failure, &prefs.hooks)?, prefs))
+    };
+    Box::new(move || match read() {
+        Ok((hooks, prefs)) => {
+            words.replace(hooks);
             steer.prefer(settings::effective(&prefs, &speed));
             screen.line("persxfer: the preferences were read again");
         }
@@ -46,11 +53,11 @@ pub(crate) fn run(
     let prefs = config.read()?;
     let run_settings = settings::of_run(asked, &prefs, state_file)?;
     let doors = doors::read(&asked.doors)?;
-    let hooks = settings::hooks(&asked.on_complete, &asked.on_failure, &prefs.hooks)?;
-    let watch = signals::watch_and_reload(screen, again(asked, config, &run_settings.steer, screen));
+    let words = Words::new(settings::hooks(&asked.on_complete, &asked.on_failure, &prefs.hooks)?);
+    let watch = signals::watch_and_reload(screen, again(asked, config, &run_settings.steer, &words, screen));
     let service = if asked.forever { Service::Forever } else { Service::UntilDone };
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
-    let mut show = Show::new(global, screen, hooks, state_file, &say);
+    let mut show = Show::new(global, screen, words, state_file, &say);
     let served = foreign::serve(run_settings, service, doors, watch.stop, &mut |notice| show.notice(&notice));
     let (left, quit, reports) = match served {
         Ok(Served { reports, left, told_to_quit }) => (left, told_to_quit, Ok(reports)),

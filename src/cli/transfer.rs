@@ -6,12 +6,12 @@ use std::path::Path;
 use crate::cli::args::Global;
 use crate::cli::exit::{self, Exit};
 use crate::cli::foreign::{self, Engine};
-use crate::cli::hooks::Hooks;
+use crate::cli::hooks::{Hooks, Words};
 use crate::cli::jobs;
 use crate::cli::report::{self, Digests, Seen, Weight};
 use crate::cli::resume::{self, Resume};
 use crate::cli::screen::Screen;
-use crate::cli::settings::{HookWords, Plan};
+use crate::cli::settings::Plan;
 use crate::cli::signals::Watch;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
@@ -30,7 +30,7 @@ pub(crate) fn run(
 ) -> Result<Exit, Trouble> {
     jobs::folders(&plan.jobs).iter().try_for_each(|folder| target::create_folder(folder))?;
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
-    let mut show = Show::new(global, screen, plan.hooks, &plan.settings.state_file, &say);
+    let mut show = Show::new(global, screen, Words::new(plan.hooks), &plan.settings.state_file, &say);
     show.digests = Digests::of(&plan.jobs);
     let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
     show.finish(run, &|reports| exit::of_run(reports, watch.caught.signal()), resume)
@@ -56,7 +56,7 @@ impl<'a> Show<'a> {
     pub(crate) fn new(
         global: &'a Global,
         screen: &Screen,
-        hooks: HookWords,
+        hooks: Words,
         state_file: &Path,
         say: &'a dyn Fn(Weight, &str),
     ) -> Self {
@@ -152,6 +152,7 @@ mod tests {
     use crate::cli::args::Progress;
     use crate::cli::foreign::{EngineError, Stop};
     use crate::cli::samples;
+    use crate::cli::settings::HookWords;
     use crate::engine::{Ending, Rounds, Settings, Steer, SyncMode};
     use std::sync::Arc;
 

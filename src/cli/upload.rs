@@ -69,7 +69,7 @@ pub(crate) fn read(asked: &Upload, net: Arc<NetOptions>, cwd: &Path) -> Result<J
         region: special.region.clone(),
         manifest: stores.manifest_path(),
     };
-    let options = Options { upload, ..jobs::lasting(&asked.patience, net)? };
+    let options = Options { upload, ..jobs::lasting(&asked.patience, &asked.around, net)? };
     let length = readable(&source)?;
     if let Some(limit) = limit.filter(|limit| *limit < length) {
         let why = format!("the file has {length} bytes, more than this limit; no server would take it");

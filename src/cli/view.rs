@@ -14,7 +14,7 @@ use crate::cli::untold::{Failed, Untold};
 use crate::core::pers_xfer::record::Direction;
 use crate::core::range::Length;
 use crate::core::time::{Delay, Mono, Now};
-use crate::engine::{Notice, WaitReason};
+use crate::engine::{Notice, Reported, WaitReason};
 
 /// Between two plain lines of which nothing changed but the bytes.
 const PLAIN_EVERY: Delay = Delay::from_secs(10);
@@ -79,7 +79,22 @@ fn remark(notice: &Notice, name: &str) -> Option<String> {
     match notice {
         Notice::Remark { text, .. } if name.is_empty() => Some(format!("persxfer: {}", printable(text))),
         Notice::Remark { text, .. } => Some(format!("{name}: {}", printable(text))),
+        Notice::Reported { name, url, how, .. } => Some(reported(name, host_of(url), how)),
         _ => None,
+    }
+}
+
+/// What became of a report to a scheduling server.
+fn reported(name: &str, host: String, how: &Reported) -> String {
+    let name = printable(name);
+    match how {
+        Reported::Sent => format!("{name}: its failure was reported to {host}"),
+        Reported::Later { why, .. } => {
+            format!("{name}: its failure is still to be reported to {host}, by `persxfer run`: {}", printable(why))
+        }
+        Reported::GivenUp { why } => {
+            format!("{name}: its failure cannot be reported to {host}, given up: {}", printable(why))
+        }
     }
 }
 

@@ -82,6 +82,8 @@ pub struct HostRecord {
     pub key: HostKey,
     /// Failures in a row, before it began to back off.
     pub failures: u32,
+    /// The last of them, in a word: a status, or a class.
+    pub last: Option<String>,
     /// How far its backoff has gone.
     pub backoff: Backoff,
     /// It backs off until then; `None` where it does not.
@@ -90,6 +92,13 @@ pub struct HostRecord {
     pub not_before: Option<Epoch>,
     /// What one connection to it brought of late, in bytes per second.
     pub rate: Option<u64>,
+}
+
+impl HostRecord {
+    /// Failures in a row, those of probes among them.
+    pub fn failures_in_a_row(&self) -> u32 {
+        self.failures.saturating_add(self.backoff.n.saturating_sub(1))
+    }
 }
 
 /// All hosts of a run.
@@ -102,6 +111,7 @@ pub struct Hosts {
 #[derive(Clone, Debug, Default)]
 struct Host {
     failures: u32,
+    last: Option<String>,
     outage: Option<Outage>,
     not_before: Option<Mono>,
     rate: Option<u64>,
@@ -135,7 +145,10 @@ impl Hosts {
                 probe: None,
             });
             let not_before = record.not_before.map(|until| due(until, RETRY_AFTER_CAP, now));
-            self.hosts.insert(record.key, Host { failures: record.failures, outage, not_before, rate: record.rate });
+            self.hosts.insert(
+                record.key,
+                Host { failures: record.failures, last: record.last, outage, not_before, rate: record.rate },
+            );
         }
     }
 
@@ -181,11 +194,20 @@ impl Hosts {
         Change::Closed(host.back_off(backoff, &self.policy, now.mono, rng))
     }
 
+    /// What a failure that is about to be told of was, in a word. Of a host that backs off, the probe's.
+    pub fn blame(&mut self, key: &HostKey, word: &str) {
+        let host = self.hosts.entry(key.clone()).or_default();
+        if host.outage.as_ref().is_none_or(|outage| outage.probe.is_some()) {
+            host.last = Some(word.to_owned());
+        }
+    }
+
     /// The host answered as it should: what was counted against it is forgotten, and it is open to all. Its own
     /// Retry-After stands.
     pub fn succeeded(&mut self, key: &HostKey) -> Change {
         let Some(host) = self.hosts.get_mut(key) else { return Change::None };
         host.failures = 0;
+        host.last = None;
         if host.outage.take().is_some() { Change::Opened } else { Change::None }
     }
 
@@ -280,6 +302,7 @@ impl Host {
         HostRecord {
             key,
             failures: self.failures,
+            last: self.last.clone().filter(|_| self.failures > 0),
             backoff: self.outage.as_ref().map(|outage| outage.backoff.clone()).unwrap_or_default(),
             closed_until: self.outage.as_ref().map(|outage| now.wall_of(outage.until)),
             not_before: self.not_before.filter(|until| *until > now.mono).map(|until| now.wall_of(until)),

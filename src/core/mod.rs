@@ -25,6 +25,7 @@ pub mod prefs;
 pub mod printable;
 pub mod proxy;
 pub mod range;
+pub mod report;
 pub mod retry_after;
 pub mod rpc;
 pub mod schedule;

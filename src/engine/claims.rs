@@ -107,7 +107,8 @@ impl Claims {
         }
     }
 
-    fn me(&self) -> Option<OwnerId> {
+    /// This process, once it has shown that it lives.
+    pub(super) fn me(&self) -> Option<OwnerId> {
         self.me.as_ref().map(|(id, _)| *id)
     }
 

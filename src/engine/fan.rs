@@ -74,7 +74,7 @@ impl Supervisor<'_> {
         for (i, seat) in seats {
             let origin = seat.url.origin();
             if home.as_ref() != Some(&origin) && !guests.contains(&origin) && !full.contains(&origin) {
-                let room = guests.len() < MOST_GUESTS && self.slots.join(&origin);
+                let room = guests.len() < MOST_GUESTS && self.join_host(&origin);
                 let list = if room { &mut guests } else { &mut full };
                 list.push(origin.clone());
             }
@@ -83,6 +83,12 @@ impl Supervisor<'_> {
             }
         }
         (kept, guests)
+    }
+
+    /// A place at a host that is asked beside the session's own.
+    fn join_host(&mut self, origin: &Origin) -> bool {
+        self.slots.set_host_limit(origin, self.keeper.sessions_of(origin));
+        self.slots.join(origin)
     }
 
     /// Tells a transfer which of its mirrors is best now, where it has several.

@@ -9,15 +9,14 @@ use crate::core::pers_xfer::Event;
 use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::prefs::{Mode, PerDirection, Preferences};
 use crate::core::schedule::{
-    History, Limits, Network, NetworkMode, Outlook, Outside, Reason, Sign, Turned, Way, outlook, sign_of,
+    History, Limits, Network, NetworkMode, Outlook, Outside, Reason, SaidMode, Sign, Turned, Way, outlook, sign_of,
 };
 use crate::core::time::{Delay, Mono, Now};
-use crate::core::url::Origin;
+use crate::core::url::{MirrorUrl, Origin};
 use crate::engine::slots;
 use crate::engine::supervisor::Supervisor;
 use crate::engine::{Rounds, Settings};
 use crate::io::clock::{self, Clock};
-use crate::io::state_file::StateFile;
 use crate::io::transport::Throttle;
 
 /// What passed is stored at the latest after so long (BOINC's number).
@@ -34,6 +33,8 @@ const BOTH: [Direction; 2] = [Direction::Upload, Direction::Download];
 pub(super) struct Keeper {
     prefs: Arc<Preferences>,
     mode: NetworkMode,
+    /// The mode was set for good, and that is not stored yet.
+    unsaid: Option<Option<SaidMode>>,
     network: Network,
     outlook: Outlook,
     /// Where nothing restrains anybody, and nothing will, there are none.
@@ -67,6 +68,7 @@ impl Keeper {
         let restrained = lasting || settings.prefs.restrain();
         Self {
             mode: NetworkMode::lasting(settings.prefs.mode),
+            unsaid: None,
             prefs: Arc::clone(&settings.prefs),
             network: Network::default(),
             outlook: Outlook::free(now),
@@ -126,6 +128,24 @@ impl Keeper {
         self.fresh_since.is_some_and(|since| since + STORE <= now)
     }
 
+    /// The mode that a person set for good, where that is not stored yet.
+    pub(super) const fn said_mode(&self) -> Option<Option<SaidMode>> {
+        self.unsaid
+    }
+
+    /// A person had said so, before this run.
+    pub(super) fn was_said(&mut self, said: Option<SaidMode>) {
+        self.mode = NetworkMode::lasting(SaidMode::holding(said, self.prefs.mode));
+        if said.is_some_and(|said| said.over != self.prefs.mode) {
+            self.unsaid = Some(None);
+        }
+    }
+
+    /// Who is told of failures, where a transfer does not say.
+    pub(super) fn report_url(&self) -> Option<&MirrorUrl> {
+        self.prefs.report_url.as_ref()
+    }
+
     /// What passed and is not stored yet.
     pub(super) fn unstored(&self, now: Now) -> (History, Day) {
         (self.fresh.clone(), self.zone.0.civil(now.wall).day)
@@ -134,6 +154,7 @@ impl Keeper {
     /// That was stored; this is what the state file holds now.
     pub(super) fn stored(&mut self, all: History) {
         (self.stored, self.fresh, self.fresh_since) = (all, History::default(), None);
+        self.unsaid = None;
     }
 
     /// What the state file holds, as others may have left it.
@@ -148,6 +169,7 @@ impl Keeper {
     fn prefer(&mut self, prefs: Arc<Preferences>) {
         if prefs.mode != self.prefs.mode {
             self.mode = NetworkMode::lasting(prefs.mode);
+            self.unsaid = Some(None);
         }
         self.prefs = prefs;
         self.asked_for = true;
@@ -240,23 +262,6 @@ fn why(outlook: &Outlook, direction: Direction) -> Option<std::mem::Discriminant
     }
 }
 
-/// Why nothing would pass now, where nothing would, by these preferences and by what the state file says has passed. Whether
-/// there is a network, and what people said to a run meanwhile, only that run knows.
-pub fn shut(state_file: &std::path::Path, prefs: &Preferences) -> PerDirection<Option<String>> {
-    let now = Clock::system().now();
-    let zone = clock::zone(now.wall);
-    let stored =
-        || StateFile::at(state_file).load().map(|loaded| loaded.document.history().clone()).unwrap_or_default();
-    let history = if prefs.quotas.is_empty() { History::default() } else { stored() };
-    let outside = Outside { history: &history, mode: NetworkMode::lasting(prefs.mode), offline: None, zone };
-    let outlook = outlook(prefs, &outside, now);
-    let say = |way: &Way| match way {
-        Way::Shut { reason, .. } => Some(reason.text(&zone, now.wall)),
-        Way::Open { .. } => None,
-    };
-    PerDirection { up: say(&outlook.ways.up), down: say(&outlook.ways.down) }
-}
-
 impl Supervisor<'_> {
     /// Counts what passed, and asks the gate if it is time.
     pub(super) fn mind_the_gate(&mut self) {
@@ -264,6 +269,7 @@ impl Supervisor<'_> {
         if let Some(prefs) = self.settings.steer.take() {
             self.ways.prefer(Arc::clone(&prefs));
             self.keeper.prefer(prefs);
+            self.persist.write_soon(now.mono);
         }
         self.keeper.count(now);
         let old_zone = now.mono.since(self.keeper.zone.1) > ZONE_AGAIN;
@@ -421,6 +427,10 @@ impl Supervisor<'_> {
     /// A person sets it, for so long, or for good.
     pub(super) fn set_network_mode(&mut self, mode: Mode, duration: Delay) {
         self.keeper.mode.set(mode, duration, self.clock.now().mono);
+        if duration == Delay::ZERO {
+            self.keeper.unsaid = Some(SaidMode::of(mode, self.keeper.prefs.mode));
+            self.persist.write_soon(self.clock.now().mono);
+        }
         self.keeper.ask_soon();
     }
 

@@ -1,5 +1,6 @@
 //! What sessions tell of their hosts: who fails as a whole is left alone, who answers is open to all at once.
 
+use crate::core::failure::Failure;
 use crate::core::file_xfer::Outcome;
 use crate::core::file_xfer::vouch::NamedMirrors;
 use crate::core::hosts::{Change, HostKey};
@@ -8,6 +9,7 @@ use crate::core::pers_xfer::record::{Direction, XferId};
 use crate::core::schedule::Sign;
 use crate::core::time::{Delay, Now};
 use crate::core::url::Origin;
+use crate::core::verdict::Class;
 use crate::engine::Notice;
 use crate::engine::supervisor::Supervisor;
 use crate::engine::transfer::{Answered, Transfer};
@@ -38,7 +40,8 @@ impl Supervisor<'_> {
 
     fn host_news(&mut self, key: HostKey, news: HostNews, now: Now) {
         match news {
-            HostNews::Failing { floor } => {
+            HostNews::Failing { floor, word } => {
+                self.hosts.blame(&key, &word);
                 self.hosts.failed(&key, now, &mut *self.rng);
                 if let Some(floor) = floor {
                     self.hosts.hold_until(&key, now.mono + floor);
@@ -108,14 +111,22 @@ impl Supervisor<'_> {
 }
 
 /// What a session's end says of its host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum HostNews {
-    /// It does not do its work; it may have asked to wait.
-    Failing { floor: Option<Delay> },
+    /// It does not do its work, as this word says; it may have asked to wait.
+    Failing { floor: Option<Delay>, word: String },
     /// It answered.
     Good,
     /// Nothing.
     Nothing,
+}
+
+/// A failure in a word: the status, or the class.
+pub(super) fn word_of(failure: &Failure, class: Class) -> String {
+    match failure {
+        Failure::Status { code, .. } => code.to_string(),
+        _ => class.word().to_owned(),
+    }
 }
 
 pub(super) fn key_of(host: &Origin, direction: Direction) -> HostKey {

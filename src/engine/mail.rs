@@ -3,6 +3,7 @@
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::core::pers_xfer::record::XferId;
+use crate::io::driver::report::NotTaken;
 use crate::io::driver::{Closed, Tell, upload};
 
 /// What reaches the loop from a session.
@@ -13,6 +14,7 @@ pub(super) enum Mail {
     Upload(upload::Tell),
     UploadClosed(Box<upload::Closed>),
     Cleaned(upload::Cleaned),
+    Reported(Result<(), NotTaken>),
     Panicked(String),
 }
 

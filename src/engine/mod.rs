@@ -8,11 +8,12 @@
 //! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `mail`, `slots`, `hosts`, `leave` | the loop, its inbox, who may start, whom to leave alone, the end |
-//! | `gate`, `steer` | whether anything may pass, and how fast; preferences that change |
+//! | `gate`, `steer`, `standing` | whether anything may pass, and how fast; preferences that change |
 //! | `admit_upload`, `uploads`, `abandon`, `keys` | the same for uploads, and what they leave at servers |
 //! | `way`, `fan` | how requests travel, over how many connections and to which mirrors |
 //! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
-//! | `claims`, `persist`, `watch` | whose a record is, when it is written, what others did meanwhile |
+//! | `claims`, `persist`, `save`, `watch` | whose a record is, when it is written, what others did meanwhile |
+//! | `reports` | failures that a scheduling server is told of |
 //! | `desk`, `rpc`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
 mod abandon;
@@ -32,10 +33,13 @@ mod leave;
 mod mail;
 mod measures;
 mod persist;
+mod reports;
 mod rpc;
 mod run;
+mod save;
 mod serve;
 mod slots;
+mod standing;
 mod start;
 mod steer;
 mod stop;
@@ -50,10 +54,11 @@ mod world;
 pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
-pub use gate::shut;
 pub use keys::{account, keys, manifest};
+pub use reports::Reported;
 pub use run::{EngineError, run, run_in};
 pub use serve::{Served, Service, serve, serve_in};
+pub use standing::{Closed, Passage, QuotaLeft, Standing, standing};
 pub use steer::Steer;
 pub use stop::Stop;
 pub use way::network;
@@ -256,6 +261,17 @@ pub enum Notice {
         until: Option<Epoch>,
         /// Why.
         reason: WaitReason,
+    },
+    /// A scheduling server was told of its failure, or was to be (`--report-url`).
+    Reported {
+        /// Which transfer.
+        id: XferId,
+        /// Its name.
+        name: String,
+        /// The server.
+        url: MirrorUrl,
+        /// What came of it.
+        how: Reported,
     },
     /// It ended, as far as this run goes.
     Ended(Report),

@@ -11,15 +11,18 @@ use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use crate::core::pers_xfer::sharing::{self, Wanted};
-use crate::core::schedule::History;
+use crate::core::report::ErrorReport;
+use crate::core::schedule::{History, SaidMode};
 use crate::core::state::Document;
 use crate::core::time::{Delay, Mono, Now};
 use crate::core::upload::UploadSession;
+use crate::core::url::MirrorUrl;
 use crate::engine::Job;
 use crate::engine::admit;
 use crate::engine::claims::{After, Claims, Keep, Living, Loss, Put, Twins};
 use crate::engine::control::leave_wish;
 use crate::engine::enter::{Entered, Entering};
+use crate::engine::reports::{Left, Settling};
 use crate::io::clock::Clock;
 use crate::io::part;
 use crate::io::state_file::{Loaded, StateError, StateFile};
@@ -42,6 +45,8 @@ pub(super) struct Persist {
     last: BTreeMap<XferId, Last>,
     due: Option<Mono>,
     not_before: Mono,
+    /// What is to be done with reports.
+    pub(super) settling: Settling,
 }
 
 /// A transfer that is over, or rests: the last that is written of it.
@@ -60,7 +65,17 @@ pub(super) struct Flush<'a> {
     /// The hosts of which something is known, and which of them we have heard of ourselves.
     pub(super) hosts: (Vec<HostRecord>, &'a BTreeSet<HostKey>),
     pub(super) traffic: Traffic<'a>,
+    pub(super) said: Said<'a>,
     pub(super) rng: &'a mut dyn rand::Rng,
+}
+
+/// What people and preferences say that matters to a write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said<'a> {
+    /// The network mode that a person set for good; the outer one where nobody said anything in this process.
+    pub(super) mode: Option<Option<SaidMode>>,
+    /// Who is told of failures, where a transfer does not say.
+    pub(super) report_to: Option<&'a MirrorUrl>,
 }
 
 /// What passed since the last write.
@@ -79,8 +94,8 @@ pub(super) struct Met {
     pub(super) lost: Vec<(XferId, Loss)>,
     /// These are nobody's and want to be run.
     pub(super) revived: Vec<XferId>,
-    /// What the state file holds now of what passed, where it was written.
-    pub(super) history: Option<History>,
+    /// What the state file holds now of what passed, and the reports in it, where it was written.
+    pub(super) stored: Option<(History, Vec<ErrorReport>)>,
 }
 
 /// What came of claiming records of the state.
@@ -95,7 +110,15 @@ pub(super) struct Claimed {
 impl Persist {
     pub(super) fn new(file: StateFile) -> Self {
         let claims = Claims::new(file.path());
-        Self { file, claims, dirty: BTreeSet::new(), last: BTreeMap::new(), due: None, not_before: Mono::ZERO }
+        Self {
+            file,
+            claims,
+            dirty: BTreeSet::new(),
+            last: BTreeMap::new(),
+            due: None,
+            not_before: Mono::ZERO,
+            settling: Settling::default(),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -125,6 +148,17 @@ impl Persist {
             Urgency::Later => now + GATHER,
         };
         self.due = Some(self.due.map_or(due, |d| d.min(due)));
+    }
+
+    /// What is left of a report is to be stored.
+    pub(super) fn settle(&mut self, report: ErrorReport, left: Left, now: Mono) {
+        self.settling.settled.insert(report.id, (report, left));
+        self.write_soon(now);
+    }
+
+    /// Something else than a record is to be written.
+    pub(super) fn write_soon(&mut self, now: Mono) {
+        self.due = Some(self.due.map_or(now, |due| due.min(now)));
     }
 
     /// A transfer is over, or rests: if its record is to be written, then so.
@@ -168,18 +202,19 @@ impl Persist {
     /// Writes what is dirty, in one write. What cannot be written stays dirty.
     pub(super) fn flush(&mut self, flush: Flush<'_>, clock: &Clock) -> Result<Met, StateError> {
         let now = clock.now();
-        let Flush { live, keep, hosts, traffic, rng } = flush;
+        let Flush { live, keep, hosts, traffic, said, rng } = flush;
         let last_word = keep == Keep::Free && !traffic.by_day.is_empty();
-        if self.dirty.is_empty() && !traffic.is_due && !last_word {
+        if self.dirty.is_empty() && !traffic.is_due && !last_word && self.settling.is_empty() && said.mode.is_none() {
             return Ok(Met::default());
         }
         if keep == Keep::Ours && self.dirty.iter().any(|id| !self.last.contains_key(id)) {
             self.claims.show_life(rng)?;
         }
-        let (claims, dirty, last) = (&mut self.claims, &self.dirty, &self.last);
+        let (claims, dirty, last, settling) = (&mut self.claims, &self.dirty, &self.last, &self.settling);
         let path = self.file.path();
         let (met, transfers) = self.file.commit(|document| {
             let mut met = Met::default();
+            document.report_failures_to(said.report_to.cloned());
             let (mut living, mut twins) = (Living::new(path), Twins::default());
             let mut after = After { now, rng, living: &mut living, twins: &mut twins };
             for id in dirty {
@@ -196,7 +231,11 @@ impl Persist {
             }
             store_hosts(document, hosts.0, hosts.1);
             document.count(traffic.by_day, traffic.today);
-            met.history = Some(document.history().clone());
+            settling.carry_out(document, claims.me(), &mut Living::new(path));
+            if let Some(mode) = said.mode {
+                document.set_network_mode(mode);
+            }
+            met.stored = Some((document.history().clone(), document.reports().to_vec()));
             document.prune_finished(FINISHED);
             claims.committed(document);
             (met, document.len())
@@ -207,6 +246,7 @@ impl Persist {
         done.filter_map(|record| record.path.as_deref()).for_each(part::tidy);
         self.dirty.clear();
         self.last.clear();
+        self.settling = Settling::default();
         self.due = None;
         self.space_writes(transfers, now, clock);
         Ok(met)

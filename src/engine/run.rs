@@ -254,6 +254,12 @@ pub(super) fn supervisor<'a>(
     let throttle = settings.limit_rate.and_then(NonZeroU64::new).map(|rate| Throttle::new(Some(rate), clock));
     let mut supervisor =
         Supervisor::new(Parts { world, hosts, persist, settings, service, throttle, seen: loaded.document, notices });
+    let reports = supervisor.seen.reports().to_vec();
+    supervisor.meet_reports(&reports);
+    if supervisor.service.is_some() {
+        let said = supervisor.seen.network_mode();
+        supervisor.keeper.was_said(said);
+    }
     supervisor.mind_the_gate();
     Ok(supervisor)
 }

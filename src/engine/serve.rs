@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use crate::core::backoff::Policy;
 use crate::core::hosts::Hosts;
 use crate::core::pers_xfer::record::{Direction, Status};
+use crate::core::state::Document;
 use crate::engine::claims::Living;
 use crate::engine::desk::Quit;
 use crate::engine::ended::{self, Why};
@@ -91,10 +93,16 @@ pub async fn serve_in(
 /// The hosts' backoff keeps to the bounds that were typed for the first transfer to be run, as it does for a download.
 fn hosts_for(settings: &Settings) -> Result<Hosts, EngineError> {
     let loaded = StateFile::at(&settings.state_file).load();
-    let first = loaded.ok().and_then(|l| l.document.transfers().find(|r| r.status == Status::Pending));
-    let (min, max) = first.map_or((None, None), |record| record.options.policy.given_bounds());
+    let first = loaded.ok().and_then(|l| first_policy(&l.document));
+    let (min, max) = first.map_or((None, None), |policy| policy.given_bounds());
     // Bounds that were accepted once are accepted again; should they not be, the hosts have their own.
     Ok(Hosts::new(min, max).or_else(|_| Hosts::new(None, None))?)
+}
+
+/// That of the first transfer to be run, else of the first report to be sent.
+fn first_policy(document: &Document) -> Option<Policy> {
+    let pending = document.transfers().find(|r| r.status == Status::Pending).map(|r| r.options.policy.clone());
+    pending.or_else(|| document.reports().first().map(|report| report.policy.clone()))
 }
 
 impl Supervisor<'_> {

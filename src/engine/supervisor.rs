@@ -20,7 +20,8 @@ use crate::engine::ended::Why;
 use crate::engine::gate::Keeper;
 use crate::engine::hosts::key_of;
 use crate::engine::mail::{Mail, Mailbox};
-use crate::engine::persist::{Flush, Met, Persist, Traffic};
+use crate::engine::persist::Persist;
+use crate::engine::reports::Reports;
 use crate::engine::slots;
 use crate::engine::transfer::{Running, Transfer};
 use crate::engine::uploads::Uploads;
@@ -57,6 +58,7 @@ pub(super) struct Supervisor<'a> {
     pub(super) watch: Watch,
     pub(super) slots: Slots,
     pub(super) uploads: Uploads,
+    pub(super) reports: Reports,
     pub(super) keeper: Keeper,
     /// Who waits for a host that backs off.
     pub(super) waiting_for: BTreeMap<Origin, BTreeSet<XferId>>,
@@ -92,6 +94,7 @@ impl<'a> Supervisor<'a> {
             keeper: Keeper::new(&settings, service.is_some(), throttle.as_ref(), seen.history().clone(), &clock),
             watch: Watch::new(clock.now().mono, looks),
             uploads: Uploads::default(),
+            reports: Reports::default(),
             settings,
             service,
             clock,
@@ -129,6 +132,7 @@ impl<'a> Supervisor<'a> {
             self.claim_more()?;
             self.start_queued();
             self.persist_if_due()?;
+            self.send_reports()?;
             // What was to start may have come to its end instead.
             if !self.has_work() {
                 // The last write may meet a wish that has one of them begin again.
@@ -169,17 +173,26 @@ impl<'a> Supervisor<'a> {
             None | Some(Service::UntilDone) => self.watch.has_candidates(),
             Some(Service::Forever) => true,
         };
-        more || !self.transfers.is_empty() || !self.fresh.is_empty()
+        more || self.has_reports() || !self.transfers.is_empty() || !self.fresh.is_empty()
     }
 
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
         let timer = self.next_timer();
         let look = self.looks_at_others().then(|| self.watch.due());
         let claim = self.may_claim_more().then_some(Mono::ZERO);
-        [timer, self.persist.due(), deadline, look, claim, self.slots.wake_at(), self.keeper.wake()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            timer,
+            self.persist.due(),
+            deadline,
+            look,
+            claim,
+            self.slots.wake_at(),
+            self.keeper.wake(),
+            self.reports.wake(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// When the next transfer is to be driven.
@@ -213,6 +226,7 @@ impl<'a> Supervisor<'a> {
                 Mail::Closed(closed) => self.closed(id, *closed, now),
                 Mail::Upload(tell) => self.told_of_upload(id, tell, now),
                 Mail::UploadClosed(closed) => self.upload_closed(id, *closed, now),
+                Mail::Reported(told) => self.reported(id, told, now),
                 Mail::Cleaned(cleaned) => self.cleaned(id, &cleaned),
                 Mail::Panicked(message) => self.panicked(id, &message, now),
             }
@@ -390,39 +404,6 @@ impl<'a> Supervisor<'a> {
         // A service would remember for ever.
         if self.service != Some(Service::Forever) {
             self.ended.insert(report.id, report);
-        }
-    }
-
-    fn persist_if_due(&mut self) -> Result<(), EngineError> {
-        let now = self.clock.now().mono;
-        if self.persist.due().is_some_and(|due| due <= now) || self.keeper.is_to_be_stored(now) {
-            self.save(Keep::Ours)?;
-        }
-        Ok(())
-    }
-
-    /// Writes what differs from what is stored.
-    pub(super) fn save(&mut self, keep: Keep) -> Result<(), EngineError> {
-        let now = self.clock.now();
-        let transfers = &self.transfers;
-        let live = |id| transfers.get(&id).map(|t| (t.record(), t.obeyed.as_slice()));
-        let hosts = (self.hosts.snapshot(now), &self.heard_of);
-        let (traffic, today) = self.keeper.unstored(now);
-        let traffic = Traffic { by_day: &traffic, today, is_due: self.keeper.is_to_be_stored(now.mono) };
-        let flush = Flush { live: &live, keep, hosts, traffic, rng: &mut *self.rng };
-        let mut met = self.persist.flush(flush, &self.clock)?;
-        if let Some(history) = met.history.take() {
-            self.keeper.stored(history);
-        }
-        self.uploads.stored();
-        self.meet(met);
-        Ok(())
-    }
-
-    fn meet(&mut self, met: Met) {
-        self.watch.revived(met.revived);
-        for (id, loss) in met.lost {
-            self.lose(id, loss);
         }
     }
 

@@ -18,7 +18,7 @@ use crate::core::verdict::{Context, HostSign, Scope, judge};
 use crate::engine::claims::Loss;
 use crate::engine::ended::held_of;
 use crate::engine::gate::Keeper;
-use crate::engine::hosts::HostNews;
+use crate::engine::hosts::{HostNews, word_of};
 use crate::engine::way::Way;
 use crate::engine::{FailedPart, Notice, WaitReason};
 use crate::io::driver::upload::Known;
@@ -160,9 +160,10 @@ impl Transfer {
     /// What a failure says of the host at which it happened.
     pub(super) fn news_of_failure(&self, failure: &Failure) -> HostNews {
         let verdict = judge(failure, Context { served: false, retry_on: &self.record().options.retry_on });
-        match (verdict.host, verdict.scope) {
-            (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor },
-            (HostSign::Failing, _) => HostNews::Failing { floor: None },
+        let word = || word_of(failure, verdict.class);
+        match (verdict.host, &verdict.scope) {
+            (HostSign::Failing, Scope::Transient { floor }) => HostNews::Failing { floor: *floor, word: word() },
+            (HostSign::Failing, _) => HostNews::Failing { floor: None, word: word() },
             (HostSign::Answering, _) => HostNews::Good,
             (HostSign::Nothing, _) => HostNews::Nothing,
         }

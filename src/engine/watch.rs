@@ -124,6 +124,8 @@ impl Supervisor<'_> {
         }
         self.keeper.read(loaded.document.history());
         self.seen = loaded.document;
+        let reports = self.seen.reports().to_vec();
+        self.meet_reports(&reports);
         Ok(())
     }
 

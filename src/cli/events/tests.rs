@@ -42,6 +42,15 @@ fn every() -> Vec<Vec<u8>> {
     let by_server = Report { server_digest: Some(Algorithm::Sha256), ..samples::report(samples::complete()) };
     notices.push(Notice::Ended(by_server));
     notices.push(Notice::Ended(samples::upload_report(samples::complete())));
+    let (why, next) = ("the server answered 503 Service Unavailable".to_owned(), at(60).wall);
+    let tells = [Reported::Sent, Reported::Later { why: why.clone(), next }, Reported::GivenUp { why }];
+    let scheduler = samples::url("https://user:s3cret@project.example/cgi?key=s3cret");
+    notices.extend(tells.map(|how| Notice::Reported {
+        id: id(1),
+        name: "out.bin".into(),
+        url: scheduler.clone(),
+        how,
+    }));
     let lines = notices.iter().map(|notice| line(notice, at(0).wall));
     lines.chain([exit_line(Exit::Failed, at(1).wall)]).collect()
 }

@@ -30,7 +30,7 @@ use std::path::Path;
 use crate::core::failure::LocalFault;
 pub(crate) use crate::core::name::{boinc_name, is_working_name};
 use crate::core::pers_xfer::record::XferId;
-use crate::core::prefs::{PerDirection, Preferences};
+use crate::core::prefs::Preferences;
 use crate::core::time::Now;
 use crate::core::upload::s3::{Account, Credentials, Manifest};
 use crate::engine::{self, Doors, Job, Notice, Report, Served, Service, Settings};
@@ -92,8 +92,8 @@ pub(crate) fn manifest(path: &Path) -> Result<Manifest, LocalFault> {
 }
 
 /// Why nothing may be transferred now, where nothing may.
-pub(crate) fn shut(state_file: &Path, prefs: &Preferences) -> PerDirection<Option<String>> {
-    engine::shut(state_file, prefs)
+pub(crate) fn standing(state_file: &Path, prefs: &Preferences) -> engine::Standing {
+    engine::standing(state_file, prefs)
 }
 
 /// Both clocks, now.

@@ -9,7 +9,7 @@ use crate::cli::trouble::Trouble;
 pub(super) fn run(desk: &Desk<'_>) -> Result<Exit, Trouble> {
     let contents = desk.load()?;
     for record in &contents.records {
-        let story = Story::new(record, &contents.hosts, Around::of(desk.book, record));
+        let story = Story::new(record, &contents.hosts, Around::of(desk, record));
         (desk.out)(&format!("{}\n", json::text(&story)))?;
     }
     Ok(Exit::Complete)

@@ -5,7 +5,9 @@
 use serde::Serialize;
 
 use crate::cli::foreign::{Book, PartState, algorithm_name, printable};
+use crate::cli::state::Desk;
 use crate::cli::state::servers::{self, Server};
+use crate::cli::state::waits::Waits;
 use crate::core::file_xfer::dossier::{Draft, OriginNotes, Ranges};
 use crate::core::hosts::HostRecord;
 use crate::core::pers_xfer::record::{self, Direction, MirrorRecord, Past, Record, Standing, Status};
@@ -52,6 +54,7 @@ pub(super) struct Entry {
     digest_source: Option<&'static str>,
     file: Option<&'static str>,
     in_use_by: Option<String>,
+    waits: Option<Waits>,
 }
 
 /// What stands beside a record: who works on it, and what became of its file.
@@ -60,6 +63,7 @@ pub(super) struct Around {
     missing: bool,
     /// What the part file holds just now, where there is one.
     segments: Option<RangeSet>,
+    waits: Option<Waits>,
 }
 
 /// Bytes held of the version that is put together, and what says so.
@@ -110,8 +114,14 @@ impl Held {
 
 impl Around {
     /// Of this record, as it is now.
-    pub(super) fn of(book: &dyn Book, record: &Record) -> Self {
-        Self { holder: book.holder(record), missing: book.is_missing(record), segments: segments(book, record) }
+    pub(super) fn of(desk: &Desk<'_>, record: &Record) -> Self {
+        let book = desk.book;
+        Self {
+            holder: book.holder(record),
+            missing: book.is_missing(record),
+            segments: segments(book, record),
+            waits: desk.waits_for(record),
+        }
     }
 
     /// Of a download that is done: is its file where it was written?
@@ -251,6 +261,7 @@ impl Entry {
             digest_source: done(record).and_then(|f| f.evidence.digest_source(f.server_digest)),
             file: around.file(record),
             in_use_by: around.holder,
+            waits: around.waits,
         }
     }
 }

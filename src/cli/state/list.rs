@@ -7,6 +7,7 @@ use crate::cli::foreign::{human_delay, human_size, printable};
 use crate::cli::report::clock;
 use crate::cli::state::Desk;
 use crate::cli::state::json::{self, Around, Entry, Form, Held};
+use crate::cli::state::waits::Network;
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Direction, Record, Standing, Status};
 use crate::core::time::Epoch;
@@ -85,14 +86,15 @@ fn print_json(desk: &Desk<'_>, which: Which) -> Result<(), Trouble> {
             return;
         }
         piece += separator;
-        piece += &json::text(&Entry::new(&record, Around::of(desk.book, &record)));
+        piece += &json::text(&Entry::new(&record, Around::of(desk, &record)));
         separator = ",";
         if piece.len() >= PIECE {
             written = (desk.out)(&std::mem::take(&mut piece));
         }
     })?;
     written?;
-    (desk.out)(&format!("{piece}]}}\n"))
+    let network = Network::of(&desk.standing).map(|network| format!(",\"network\":{}", json::text(&network)));
+    (desk.out)(&format!("{piece}]{}}}\n", network.unwrap_or_default()))
 }
 
 /// So much is printed at once.
@@ -117,8 +119,8 @@ fn row(desk: &Desk<'_>, record: &Record) -> [String; 7] {
 
 /// When it may be tried again; where that time has come, since when.
 fn next_try(desk: &Desk<'_>, record: &Record) -> String {
-    if let Some(why) = desk.shut_for(record) {
-        return why.to_owned();
+    if let Some(why) = desk.waits_for(record) {
+        return why.message;
     }
     match (desk.word(record), record.next_request_time) {
         ("waiting", Some(next)) => format!("in {}", human_delay(next.since(desk.now.wall))),

@@ -9,8 +9,10 @@ pub(crate) mod pick;
 mod report;
 mod servers;
 mod show;
+mod waits;
 mod watch;
 
+use std::cell::LazyCell;
 use std::path::Path;
 
 pub(crate) use json::Held;
@@ -22,18 +24,19 @@ use crate::cli::out::{Out, stdout_columns};
 use crate::cli::screen::Screen;
 use crate::cli::trouble::Trouble;
 use crate::core::pers_xfer::record::{Record, Status};
-use crate::core::prefs::PerDirection;
 use crate::core::time::{Delay, Now};
+use crate::engine::Standing;
 
-/// Why nothing may be transferred in a direction, where nothing may.
-pub(crate) type Shut = PerDirection<Option<String>>;
+/// How things stand, once that is asked for.
+pub(crate) type Lazy<'a> = LazyCell<Standing, Box<dyn FnOnce() -> Standing + 'a>>;
 
 /// What every `state` command works with.
 pub(crate) struct Desk<'a> {
     pub(crate) book: &'a dyn Book,
     pub(crate) now: Now,
-    /// Why nothing may be transferred now.
-    pub(crate) shut: Shut,
+    /// What keeps transfers waiting beside their own time. It is looked up when it is first asked for, after the state was read:
+    /// who reads first tells of damage.
+    pub(crate) standing: Lazy<'a>,
     /// The folder that relative paths are meant from.
     pub(crate) cwd: &'a Path,
     /// Data goes there.
@@ -48,7 +51,7 @@ pub(crate) struct Desk<'a> {
 pub(crate) fn run(
     command: &StateCommand,
     book: &dyn Book,
-    shut: &dyn Fn() -> Shut,
+    standing: &dyn Fn() -> Standing,
     cwd: &Path,
     screen: &Screen,
 ) -> Result<Exit, Trouble> {
@@ -58,10 +61,21 @@ pub(crate) fn run(
     };
     let say = |text: &str| screen.line(text);
     if let StateCommand::List { all, watch: true, .. } = command {
-        return watch::run(list::Which::of(*all), book, shut, cwd, &say);
+        return watch::run(list::Which::of(*all), book, standing, cwd, &say);
     }
     let now = foreign::now();
-    dispatch(command, &Desk { book, now, shut: shut(), cwd, out: &out, columns: stdout_columns(), say: &say })
+    dispatch(
+        command,
+        &Desk {
+            book,
+            now,
+            standing: LazyCell::new(Box::new(standing)),
+            cwd,
+            out: &out,
+            columns: stdout_columns(),
+            say: &say,
+        },
+    )
 }
 
 fn dispatch(command: &StateCommand, desk: &Desk<'_>) -> Result<Exit, Trouble> {
@@ -95,11 +109,6 @@ impl Desk<'_> {
         Ok(())
     }
 
-    /// Why this one waits, though its time may have come: nothing may pass its way.
-    fn shut_for(&self, record: &Record) -> Option<&str> {
-        self.shut.of(record.direction).as_deref().filter(|_| record.status == Status::Pending)
-    }
-
     /// What a transfer does just now, in a word. One that a process works on runs, unless its time has not come.
     fn word(&self, record: &Record) -> &'static str {
         match &record.status {
@@ -107,7 +116,7 @@ impl Desk<'_> {
             Status::Done => "complete",
             Status::Failed { .. } => "failed",
             Status::Suspended => "suspended",
-            Status::Pending if waits(record, self.now).is_some() || self.shut_for(record).is_some() => "waiting",
+            Status::Pending if waits(record, self.now).is_some() || self.waits_for(record).is_some() => "waiting",
             Status::Pending if self.book.holder(record).is_some() => {
                 if record.first_request_time.is_some() {
                     "running"

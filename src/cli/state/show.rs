@@ -21,7 +21,7 @@ pub(super) fn run(desk: &Desk<'_>, word: &str, form: Form) -> Result<Exit, Troub
     let contents = desk.load()?;
     let record = pick::one(&contents.records, word, desk.cwd)?;
     let text = match form {
-        Form::Json => json::text(&Story::new(record, &contents.hosts, Around::of(desk.book, record))) + "\n",
+        Form::Json => json::text(&Story::new(record, &contents.hosts, Around::of(desk, record))) + "\n",
         Form::Text => tell(desk, record, &contents.hosts),
     };
     (desk.out)(&text)?;
@@ -79,6 +79,7 @@ fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static
     ));
     lines.extend(record.first_request_time.map(|at| ("begun", clock(at))));
     if record.status == Status::Pending {
+        lines.extend(desk.standing.ways.of(record.direction).left.iter().map(|left| ("network", left.text.clone())));
         lines.push(("patience", format!("{} without progress so far", human_delay(record.patience_used))));
     }
     lines.extend(
@@ -105,8 +106,8 @@ fn head(desk: &Desk<'_>, record: &Record, hosts: &[HostRecord]) -> Vec<(&'static
 
 fn state(desk: &Desk<'_>, record: &Record) -> String {
     let last = record.history.last().map(|past| past.text.as_str());
-    if let Some(why) = desk.shut_for(record) {
-        return format!("waiting: {why}");
+    if let Some(why) = desk.waits_for(record) {
+        return format!("waiting: {}", why.message);
     }
     match (&record.status, desk.book.holder(record), record.next_request_time) {
         (Status::Pending, holder, Some(next)) if next > desk.now.wall => {

@@ -1,5 +1,6 @@
 //! `state list --watch`: the table again and again; drawn anew on a terminal, printed anew elsewhere when it has changed.
 
+use std::cell::LazyCell;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::time::Duration;
@@ -8,8 +9,9 @@ use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::out::Out;
 use crate::cli::state::list::{self, Table, Which};
-use crate::cli::state::{Book, Desk, Shut, stdout_columns};
+use crate::cli::state::{Book, Desk, stdout_columns};
 use crate::cli::trouble::Trouble;
+use crate::engine::Standing;
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -20,7 +22,7 @@ const HOME: &str = "\x1b[H\x1b[J";
 pub(crate) fn run(
     which: Which,
     book: &dyn Book,
-    shut: &dyn Fn() -> Shut,
+    standing: &dyn Fn() -> Standing,
     cwd: &Path,
     say: &dyn Fn(&str),
 ) -> Result<Exit, Trouble> {
@@ -29,7 +31,15 @@ pub(crate) fn run(
     let mut last = String::new();
     loop {
         let quiet = |_: &str| Ok(());
-        let desk = Desk { book, now: foreign::now(), shut: shut(), cwd, out: &quiet, columns: stdout_columns(), say };
+        let desk = Desk {
+            book,
+            now: foreign::now(),
+            standing: LazyCell::new(Box::new(standing)),
+            cwd,
+            out: &quiet,
+            columns: stdout_columns(),
+            say,
+        };
         let table = match list::table_of(&desk, which)? {
             Table::Rows(text) => text,
             Table::Empty { complete } => list::nothing(complete) + "\n",

@@ -238,6 +238,7 @@ fn a_stored_time_too_far_ahead_is_cut_to_the_longest_delay() {
     let record = |closed_until, not_before| HostRecord {
         key: key("a.example"),
         failures: 3,
+        last: None,
         backoff: Backoff { n: u32::MAX, ..Backoff::default() },
         closed_until,
         not_before,

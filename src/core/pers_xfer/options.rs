@@ -13,6 +13,7 @@ use crate::core::giveup::GiveUpFrom;
 use crate::core::pers_xfer::record::Evidence;
 use crate::core::time::Delay;
 use crate::core::upload::UploadOptions;
+use crate::core::url::MirrorUrl;
 
 /// The options of one transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Options {
     pub mtime: Mtime,
     /// `--connections`; `None` for one a host, over at most four mirrors.
     pub connections: Option<u16>,
+    /// The server that is told of its failure (`--report-url`); it may hold secrets.
+    pub report_url: Option<MirrorUrl>,
     /// Of an upload.
     pub upload: UploadOptions,
     /// What requests carry, and how they travel; shared by all transfers of one command.
@@ -134,6 +137,7 @@ impl Default for Options {
             failed_part: FailedPart::default(),
             mtime: Mtime::default(),
             connections: None,
+            report_url: None,
             upload: UploadOptions::default(),
             net: Arc::default(),
         }

@@ -76,6 +76,11 @@ pub enum Mode {
 }
 
 impl Mode {
+    /// The mode of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Always, Self::Auto, Self::Never].into_iter().find(|mode| mode.word() == word)
+    }
+
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {

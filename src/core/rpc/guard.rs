@@ -46,6 +46,11 @@ impl Guard {
         Self { password, nonce, standing, asked_for_nonce: false, sent_hash: false, refused: false }
     }
 
+    /// Has the one at the other end proven the password? Where there is none, nobody has.
+    pub fn has_proven(&self) -> bool {
+        self.standing == Standing::Trusted && !self.password.is_empty()
+    }
+
     /// May this be asked?
     pub fn admit(&mut self, request: &Request) -> Verdict {
         match request {

@@ -21,7 +21,7 @@ mod tests;
 
 pub use gate::{Outlook, Outside, Way, outlook};
 pub use history::History;
-pub use mode::NetworkMode;
+pub use mode::{NetworkMode, SaidMode};
 pub use offline::{Network, Sign, Turned, sign_of};
 pub use reason::Reason;
 pub use slots::{Ask, Grant, Limits, Priority, Queue, Slots};

@@ -3,6 +3,27 @@
 use crate::core::prefs::Mode;
 use crate::core::time::{Delay, Mono};
 
+/// A mode that a person set for good, as the state file keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SaidMode {
+    /// What they said.
+    pub mode: Mode,
+    /// What the preferences said then. Where these say something else by now, that was said later.
+    pub over: Mode,
+}
+
+impl SaidMode {
+    /// The mode that holds for good, where the preferences say `preferred`.
+    pub fn holding(said: Option<Self>, preferred: Mode) -> Mode {
+        said.filter(|said| said.over == preferred).map_or(preferred, |said| said.mode)
+    }
+
+    /// What is to be stored of a mode that holds where the preferences say `preferred`: nothing where it is the same.
+    pub fn of(mode: Mode, preferred: Mode) -> Option<Self> {
+        (mode != preferred).then_some(Self { mode, over: preferred })
+    }
+}
+
 /// The mode that lasts, and one that covers it for a while.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetworkMode {

@@ -11,12 +11,14 @@ use super::node::Node;
 use super::shape::Shape;
 use super::tree::Element;
 use super::{FORMAT, OURS, decode, encode, scalar, sharing};
-use super::{history, hosts};
+use super::{history, hosts, mode, reports};
 use crate::core::civil::Day;
 use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::record::{Record, XferId};
 use crate::core::pers_xfer::sharing::OwnerId;
-use crate::core::schedule::History;
+use crate::core::report::ErrorReport;
+use crate::core::schedule::{History, SaidMode};
+use crate::core::url::MirrorUrl;
 
 /// A client state file.
 #[derive(Clone, Debug)]
@@ -26,6 +28,10 @@ pub struct Document {
     pub(super) generation: u64,
     pub(super) hosts: Vec<HostRecord>,
     pub(super) history: History,
+    pub(super) mode: Option<SaidMode>,
+    pub(super) reports: Vec<ErrorReport>,
+    /// Who is told of failures, where a transfer does not say.
+    pub(super) report_to: Option<MirrorUrl>,
     /// Our element of the top level as it was read; empty where there was none.
     pub(super) header: Bytes,
     /// Everything up to the last transfer; new ones are added here.
@@ -156,6 +162,7 @@ impl Document {
         if old.as_ref().is_some_and(|old| *old == text) {
             return;
         }
+        self.owe_report(record, old.as_ref());
         if let (Some(slot), Some(old)) = (slot, &old) {
             self.index.remove(record.id, &index::keys(&element(old), 0), slot);
         }
@@ -300,8 +307,10 @@ impl Document {
     fn header_text(&self) -> String {
         let mut nodes =
             vec![Node::plain("format", self.format.max(FORMAT)), Node::plain("generation", self.generation)];
+        nodes.extend(self.mode.map(mode::encode));
         nodes.extend(self.hosts.iter().map(hosts::encode));
         nodes.extend(self.history.days().map(history::encode));
+        nodes.extend(self.reports.iter().map(reports::encode));
         let old = (!self.header.is_empty()).then(|| element(&self.header));
         written(&Node::parent(OURS, Shape::Top, nodes), old.as_ref())
     }
@@ -368,7 +377,7 @@ fn line_break_before(raw: &[u8]) -> Bytes {
 
 /// The element that a part consists of.
 #[expect(clippy::expect_used, reason = "every part was parsed as UTF-8 and as one element when it was taken up")]
-fn element(raw: &Bytes) -> Element<'_> {
+pub(super) fn element(raw: &Bytes) -> Element<'_> {
     let text = str::from_utf8(raw).expect("a part is UTF-8");
     Element::parse(text).expect("a part is one sound element")
 }

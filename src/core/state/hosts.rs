@@ -17,6 +17,7 @@ pub(super) fn encode(host: &HostRecord) -> Node {
         Node::plain("direction", words::direction(host.key.direction)),
         Node::plain("failures", host.failures),
     ];
+    nodes.extend(host.last.as_deref().map(|last| Node::text("last_failure", last)));
     nodes.extend(backoff::element(&host.backoff));
     nodes.extend(host.closed_until.map(|t| Node::plain("closed_until", t)));
     nodes.extend(host.not_before.map(|t| Node::plain("not_before", t)));
@@ -34,6 +35,7 @@ pub(super) fn decode(element: &Element<'_>) -> Option<HostRecord> {
     Some(HostRecord {
         key,
         failures: count(Some(element), "failures"),
+        last: text(element, "last_failure"),
         backoff: element.child("backoff").map_or_else(Backoff::default, backoff::decode),
         closed_until: time(Some(element), "closed_until"),
         not_before: time(Some(element), "not_before"),

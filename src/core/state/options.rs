@@ -29,6 +29,7 @@ pub(super) const ORDER: &[&str] = &[
     "delete_partial",
     "remote_time",
     "connections",
+    "report_url",
     "protocol",
     "upload_name",
     "media_type",
@@ -87,6 +88,7 @@ fn patience(options: &Options) -> Vec<Node> {
     nodes.extend((options.failed_part == FailedPart::Delete).then(|| Node::flag("delete_partial")));
     nodes.extend((options.mtime == Mtime::Remote).then(|| Node::flag("remote_time")));
     nodes.extend(options.connections.map(|n| Node::plain("connections", n)));
+    nodes.extend(options.report_url.as_ref().map(|url| Node::text("report_url", url.secret_url().as_str())));
     nodes
 }
 
@@ -180,6 +182,7 @@ pub(super) fn decode(element: &Element<'_>) -> Options {
         failed_part: if flag(element, "delete_partial") { FailedPart::Delete } else { FailedPart::Keep },
         mtime: if flag(element, "remote_time") { Mtime::Remote } else { Mtime::Local },
         connections: text(element, "connections").and_then(|t| t.parse().ok()).filter(|n| *n > 0),
+        report_url: text(element, "report_url").and_then(|t| MirrorUrl::parse(&t).ok()),
         upload: read_upload(element),
         net: Arc::new(read_net(element)),
     }

@@ -7,9 +7,10 @@ use super::index::{self, Keys};
 use super::shape::{self, Shape};
 use super::tree::{BLANK, Cursor, Element, Token, What, is_blank};
 use super::{MASTER_URL, OURS, scalar};
-use super::{history, hosts};
+use super::{history, hosts, mode, reports};
 use crate::core::hosts::HostRecord;
-use crate::core::schedule::History;
+use crate::core::report::ErrorReport;
+use crate::core::schedule::{History, SaidMode};
 
 /// What the pass found.
 #[derive(Debug, Default)]
@@ -24,6 +25,10 @@ pub(super) struct Scan {
     pub(super) hosts: Vec<HostRecord>,
     /// What passed on which day.
     pub(super) history: History,
+    /// The network mode that a person set for good.
+    pub(super) mode: Option<SaidMode>,
+    /// Reports that are to be sent.
+    pub(super) reports: Vec<ErrorReport>,
     /// Everything else inside `<client_state>`, in order, each with the blanks before it.
     pub(super) parts: Vec<Part>,
     /// A transfer has an element of ours.
@@ -137,6 +142,8 @@ impl Scan {
         self.generation = text("generation").and_then(|t| scalar::length(&t)).unwrap_or_default().0;
         self.hosts = element.all("host").filter_map(hosts::decode).collect();
         self.history = history::decode(element.all("day"));
+        self.mode = text("network_mode").and_then(|words| mode::decode(&words));
+        self.reports = element.all("report").filter_map(reports::decode).collect();
     }
 
     /// From `</client_state>` to the end of the file: comments at most. They are kept, inside.

@@ -1,7 +1,7 @@
 //! Which elements we know, where, and in which order they are written. Everything else is somebody else's and stays.
 
 use super::tree::Element;
-use super::{backoff, options, upload};
+use super::{backoff, options, reports, upload};
 use crate::core::pers_xfer::record::Direction;
 use crate::core::url::MirrorUrl;
 
@@ -14,6 +14,8 @@ pub(super) enum Shape {
     Host,
     /// `<day>` therein.
     Day,
+    /// `<report>` therein.
+    Report,
     /// `<file_info>` or `<file>` of a transfer in that direction.
     Record(Direction),
     /// `<persistent_file_xfer>`.
@@ -157,9 +159,12 @@ impl Shape {
     /// The names known inside, in the order of writing.
     pub(super) const fn order(self) -> &'static [&'static str] {
         match self {
-            Self::Top => &["format", "generation", "host", "day"],
+            Self::Top => &["format", "generation", "network_mode", "host", "day", "report"],
             Self::Day => &["when", "up", "down"],
-            Self::Host => &["origin", "direction", "failures", "backoff", "closed_until", "not_before", "rate"],
+            Self::Host => {
+                &["origin", "direction", "failures", "last_failure", "backoff", "closed_until", "not_before", "rate"]
+            }
+            Self::Report => reports::ORDER,
             Self::Record(_) => RECORD,
             Self::Transfer => SIX,
             Self::Ours => OURS,
@@ -218,11 +223,13 @@ impl Shape {
         match (self, name) {
             (Self::Top, "host") => Some(Self::Host),
             (Self::Top, "day") => Some(Self::Day),
+            (Self::Top, "report") => Some(Self::Report),
+            (Self::Report, "options") => Some(Self::Options),
             (Self::Record(_), "persistent_file_xfer") => Some(Self::Transfer),
             (Self::Record(_), "persxfer") => Some(Self::Ours),
             (Self::Ours, "pieces") => Some(Self::Pieces),
             (Self::Ours, "mirror") => Some(Self::Mirror),
-            (Self::Ours | Self::Host, "backoff") => Some(Self::Backoff),
+            (Self::Ours | Self::Host | Self::Report, "backoff") => Some(Self::Backoff),
             (Self::Ours, "dossier") => Some(Self::Dossier),
             (Self::Ours, "failure") => Some(Self::Failure),
             (Self::Ours, "finished") => Some(Self::Finished),
@@ -243,6 +250,7 @@ impl Shape {
             Self::Mirror => Some("url"),
             Self::Host | Self::Validators | Self::Origin => Some("origin"),
             Self::Wish => Some("serial"),
+            Self::Report => Some("id"),
             Self::Day => Some("when"),
             Self::Upload => Some("server"),
             Self::UploadPart => Some("number"),

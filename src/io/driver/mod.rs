@@ -8,6 +8,7 @@ mod fan;
 mod finish;
 mod intact;
 mod receive;
+pub mod report;
 mod session;
 mod trace;
 pub mod upload;

@@ -8,13 +8,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::core::metrics::{Asked, HttpAnswer, Reach, asked};
+use crate::io::listen::seats::{Seat, Standing};
 use crate::io::listen::{Ask, stream};
 
 /// So long a request may take to come whole.
 const WHOLE: Duration = Duration::from_secs(10);
 
 /// Serves it.
-pub(super) async fn attend(stream: TcpStream, reach: Reach, asks: &mpsc::Sender<Ask>) -> Result<()> {
+pub(super) async fn attend(stream: TcpStream, reach: Reach, asks: &mpsc::Sender<Ask>, seat: &Seat) -> Result<()> {
     let until = Instant::now() + WHOLE;
     let (mut head, mut buffer) = (Vec::new(), [0; 1024]);
     let asked = loop {
@@ -26,6 +27,7 @@ pub(super) async fn attend(stream: TcpStream, reach: Reach, asks: &mpsc::Sender<
             bytes => head.extend_from_slice(bytes),
         }
     };
+    seat.stands(Standing::Asking);
     let mut answer = match (asked, metrics(asked, asks).await) {
         (Asked::Nothing(answer), _) => answer.to_bytes(""),
         (_, Some(text)) => HttpAnswer::Ok.to_bytes(&text),

@@ -6,6 +6,7 @@
 
 mod http;
 mod rpc;
+mod seats;
 mod stream;
 
 use std::net::{SocketAddr, TcpListener as StdListener};
@@ -14,15 +15,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::core::failure::LocalFault;
 use crate::core::metrics::Reach;
 use crate::core::printable::plain_error;
 use crate::core::rpc::{Reply, Request};
+use crate::io::listen::seats::{Seat, Seats};
 
-/// Connections of each kind at a time; further ones wait to be taken.
+/// Connections of each kind at a time; for a further one, another has to go.
 const MOST_CONNECTIONS: usize = 16;
 /// After a connection could not be taken (too many descriptors), so long passes before the next try.
 const AFTER_A_FAULT: Duration = Duration::from_millis(200);
@@ -128,16 +130,10 @@ async fn serve(doors: Vec<Door>, asks: mpsc::Sender<Ask>, until: CancellationTok
 
 async fn take_all(door: Door, asks: mpsc::Sender<Ask>) {
     let Ok(listener) = TcpListener::from_std(door.listener) else { return };
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+    let seats = Seats::new(MOST_CONNECTIONS);
+    loop {
         match listener.accept().await {
-            Ok((stream, _)) => {
-                let (kind, asks) = (door.kind.clone(), asks.clone());
-                tokio::spawn(async move {
-                    attend(stream, kind, asks).await;
-                    drop(place);
-                });
-            }
+            Ok((stream, _)) => drop(tokio::spawn(attend(stream, door.kind.clone(), asks.clone(), seats.take()))),
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 tokio::time::sleep(AFTER_A_FAULT).await;
@@ -146,10 +142,16 @@ async fn take_all(door: Door, asks: mpsc::Sender<Ask>) {
     }
 }
 
-async fn attend(stream: TcpStream, kind: Kind, asks: mpsc::Sender<Ask>) {
-    let ended = match kind {
-        Kind::Rpc(password) => rpc::attend(stream, &password, &asks).await,
-        Kind::Metrics(reach) => http::attend(stream, reach, &asks).await,
+async fn attend(stream: TcpStream, kind: Kind, asks: mpsc::Sender<Ask>, seat: Seat) {
+    let served = async {
+        match kind {
+            Kind::Rpc(password) => rpc::attend(stream, &password, &asks, &seat).await,
+            Kind::Metrics(reach) => http::attend(stream, reach, &asks, &seat).await,
+        }
+    };
+    let ended = tokio::select! {
+        ended = served => ended,
+        () = seat.is_needed() => Err(std::io::Error::other("its place was needed")),
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");

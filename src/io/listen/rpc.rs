@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::core::rpc::{Framer, Guard, Reply, Request, Verdict};
 use crate::io::entropy::system_rng;
+use crate::io::listen::seats::{Seat, Standing};
 use crate::io::listen::{Ask, stream};
 
 /// So long nothing may be asked.
@@ -17,13 +18,14 @@ const IDLE: Duration = Duration::from_secs(300);
 const WHOLE: Duration = Duration::from_secs(30);
 
 /// Serves it to its end.
-pub(super) async fn attend(stream: TcpStream, password: &str, asks: &mpsc::Sender<Ask>) -> Result<()> {
+pub(super) async fn attend(stream: TcpStream, password: &str, asks: &mpsc::Sender<Ask>, seat: &Seat) -> Result<()> {
     let (mut guard, mut framer) = (Guard::new(password, nonce()?), Framer::default());
     let mut buffer = [0; 4096];
     let mut began: Option<Instant> = None;
     loop {
         while let Some(frame) = framer.next_request().map_err(Error::other)? {
             began = None;
+            seat.stands(if guard.has_proven() { Standing::Trusted } else { Standing::Asking });
             let request = Request::parse(&frame);
             let reply = match guard.admit(&request) {
                 Verdict::Answer(reply) => Some(reply),
@@ -32,6 +34,7 @@ pub(super) async fn attend(stream: TcpStream, password: &str, asks: &mpsc::Sende
             };
             let Some(reply) = reply else { return Ok(()) };
             stream::write(&stream, &reply.to_bytes()).await?;
+            seat.stands(if guard.has_proven() { Standing::Trusted } else { Standing::Idle });
         }
         let now = Instant::now();
         let until = if framer.is_within() { *began.get_or_insert(now) + WHOLE } else { now + IDLE };

@@ -116,7 +116,7 @@ impl Sim {
         let files: Vec<Truth> = (0..rng.random_range(1..5)).map(|_| Truth::draw(&mut rng, changes)).collect();
         let asked = files.iter().map(|file| Asked::draw(&mut rng, hosts.len(), liars, file)).collect();
         let net = Net::new(seed, hosts, files);
-        net.lock().watch.most_at_host = 3;
+        net.lock().watch.most_at_host = MOST_PER_HOST;
         Self {
             seed,
             disk_rng: Rng::new(seed),

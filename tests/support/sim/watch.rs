@@ -1,6 +1,6 @@
 //! What must never happen, noted when it does.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use persxfer::core::pers_xfer::record::XferId;
@@ -16,7 +16,7 @@ const ROUNDING: Duration = Duration::from_millis(2);
 pub(crate) struct Watch {
     /// Requests under way, a host.
     at_host: Vec<Vec<usize>>,
-    /// So many a host are allowed.
+    /// Of so many files at a host are allowed.
     pub(crate) most_at_host: usize,
     /// Before then, this file is not to be asked for.
     not_before: Vec<Option<T>>,
@@ -55,7 +55,8 @@ impl Watch {
         self.at_host[host].push(file);
         self.requests[file] += 1;
         self.progress[file].get_or_insert(t);
-        if self.at_host[host].len() > self.most_at_host {
+        let files: BTreeSet<usize> = self.at_host[host].iter().copied().collect();
+        if files.len() > self.most_at_host {
             self.broken.push(format!("{t:?}: requests at once to host {host}: of files {:?}", self.at_host[host]));
         }
         if let Some(at) = self.not_before[file].filter(|at| t + ROUNDING < *at) {

@@ -5,6 +5,9 @@
 //! ten thousand files delays the others by one session and not by ten thousand. A higher priority goes before a lower one
 //! all the same. Among the files of a host, first come, first served.
 //!
+//! **Guests.** A session whose file comes from several hosts at once takes one place at each of them, over however many
+//! connections; none beyond the limit of any.
+//!
 //! **Who counts.** A session of which nothing has been heard for a moment, because its host does not answer or its bytes
 //! have stopped, is *silent*: it counts against its host, but others may use its place meanwhile. So many sessions may be
 //! silent at once, beyond those that are busy; hosts that are dead hold no more than that. Should a silent one be heard of
@@ -30,7 +33,7 @@ use crate::core::url::Origin;
 pub struct Limits {
     /// Busy ones, in all.
     pub all: usize,
-    /// With one host, silent ones too.
+    /// Transfers with one host: its own sessions, silent ones too, and guests.
     pub per_host: usize,
     /// Busy ones of a direction; zero shuts it.
     pub per_direction: PerDirection<Option<usize>>,
@@ -239,12 +242,12 @@ impl Slots {
         }
     }
 
-    /// May a session with another host ask this one beside? It does then, until [`Slots::leave`]. Sessions of the host's own
-    /// go before guests: these take room that is left, and none of theirs.
+    /// May a session with another host ask this one beside? It does then, until [`Slots::leave`], and counts as one of the
+    /// host's own. These go before guests: where one of them waits, nobody becomes a guest.
     pub fn join(&mut self, origin: &Origin) -> bool {
         let (mut joined, most) = (false, self.most(origin));
         self.change(origin, |host| {
-            joined = host.sessions + host.guests < most;
+            joined = host.in_all() < most && !host.is_waited_for();
             host.guests += usize::from(joined);
         });
         joined
@@ -358,7 +361,7 @@ impl Slots {
         let most = self.most(origin);
         let host = self.hosts.entry(origin.clone()).or_default();
         how(host);
-        let room = host.sessions < most;
+        let room = host.in_all() < most;
         for direction in [Direction::Upload, Direction::Download] {
             let (line, ready) = (host.lines.of_mut(direction), self.ready.of_mut(direction));
             let before = line.listed;
@@ -382,6 +385,15 @@ impl Slots {
 }
 
 impl Host {
+    const fn in_all(&self) -> usize {
+        self.sessions + self.guests
+    }
+
+    /// Could somebody start here, were there a slot?
+    const fn is_waited_for(&self) -> bool {
+        self.lines.up.listed.is_some() || self.lines.down.listed.is_some()
+    }
+
     fn is_blank(&self) -> bool {
         self.sessions == 0 && self.guests == 0 && self.lines.up.is_blank() && self.lines.down.is_blank()
     }

@@ -157,13 +157,16 @@ fn a_closed_host_keeps_those_who_have_no_other() {
 }
 
 #[test]
-fn guests_take_what_room_is_left() {
+fn guests_take_what_room_is_left_and_no_more_than_that() {
     let (mut slots, a) = (slots(limits(3, 2), &[("a", 1)]), host("a"));
+    assert!(!slots.join(&a), "one of its own is about to start");
     assert_eq!(started(&mut slots, at(0)), [1]);
     assert_eq!([slots.join(&a), slots.join(&a)], [true, false], "two at a time from one host");
     slots.wait(ask("a", 2));
-    assert_eq!(started(&mut slots, at(0)), [2], "a guest keeps nobody away");
+    assert_eq!(started(&mut slots, at(0)), [0; 0], "a guest counts");
     slots.leave(&a);
+    assert!(!slots.join(&a), "its own go before guests");
+    assert_eq!(started(&mut slots, at(0)), [2]);
     assert!(!slots.join(&a));
     [1, 2].into_iter().for_each(|id| slots.free(XferId(id)));
     assert!(slots.join(&a));
@@ -200,6 +203,8 @@ enum Step {
     Shut(u64),
     Open { host: u8, up: bool },
     Limit { all: usize, per_host: usize, up: Option<usize> },
+    Join { host: u8 },
+    Leave,
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -212,6 +217,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         2 => (0..3_000_u64).prop_map(Step::Time),
         1 => (1..9_000_u64).prop_map(Step::Shut),
         1 => (0..4_u8, any::<bool>()).prop_map(|(host, up)| Step::Open { host, up }),
+        2 => (0..4_u8).prop_map(|host| Step::Join { host }),
+        2 => Just(Step::Leave),
         1 => (1..5_usize, 1..3_usize, proptest::option::of(0..3_usize))
             .prop_map(|(all, per_host, up)| Step::Limit { all, per_host, up }),
     ];
@@ -223,6 +230,7 @@ struct Model {
     slots: Slots,
     waiting: Map<XferId, HostKey>,
     running: Map<XferId, HostKey>,
+    guests: Vec<Origin>,
     now: Mono,
     born: u64,
 }
@@ -240,10 +248,16 @@ impl Model {
         assert!(before.up + before.down < limits.all, "no more than so many busy ones when one starts");
         assert!(limits.per_direction.of(key.direction).is_none_or(|most| *before.of(key.direction) < most));
         assert_eq!(self.waiting.remove(&grant.ask.id), Some(key.clone()), "it waited for this, and has not started");
-        let with_host = self.running.values().filter(|other| other.origin == key.origin).count();
+        let with_host = self.with(&key.origin);
         assert!(with_host < limits.per_host, "{with_host} of {}", limits.per_host);
         self.running.insert(grant.ask.id, key);
         Some(grant)
+    }
+
+    /// Transfers that ask this host.
+    fn with(&self, origin: &Origin) -> usize {
+        let own = self.running.values().filter(|key| key.origin == *origin).count();
+        own + self.guests.iter().filter(|guest| *guest == origin).count()
     }
 
     fn pick(&self, n: usize) -> Option<XferId> {
@@ -282,6 +296,15 @@ impl Model {
                     self.slots.shut(grant, self.now + Delay::from_millis(millis));
                 }
             }
+            Step::Join { host } => {
+                let origin = Self::key(host, false).origin;
+                let before = self.with(&origin);
+                if self.slots.join(&origin) {
+                    assert!(before < self.slots.limits().per_host);
+                    self.guests.push(origin);
+                }
+            }
+            Step::Leave => self.guests.pop().into_iter().for_each(|guest| self.slots.leave(&guest)),
             Step::Open { host, up } => self.slots.open(&Self::key(host, up)),
             Step::Limit { all, per_host, up } => {
                 let per_direction = PerDirection { up, down: None };
@@ -305,13 +328,14 @@ proptest! {
     #[test]
     fn limits_hold_and_nobody_is_forgotten(steps in steps()) {
         let slots = Slots::new(limits(3, 2));
-        let mut model = Model { slots, waiting: Map::new(), running: Map::new(), now: at(0), born: 0 };
+        let mut model = Model { slots, waiting: Map::new(), running: Map::new(), guests: Vec::new(), now: at(0), born: 0 };
         for step in steps {
             model.take(step);
             model.check();
         }
         model.take(Step::Limit { all: 2, per_host: 1, up: None });
         model.take(Step::Time(20_000));
+        (0..model.guests.len()).for_each(|_| model.take(Step::Leave));
         loop {
             let running: Vec<XferId> = model.running.keys().copied().collect();
             running.iter().for_each(|id| { model.running.remove(id); model.slots.free(*id); });
@@ -325,7 +349,7 @@ proptest! {
     #[test]
     fn there_are_never_more_sessions_than_both_kinds_may_be(steps in steps()) {
         let slots = Slots::new(limits(3, 2));
-        let mut model = Model { slots, waiting: Map::new(), running: Map::new(), now: at(0), born: 0 };
+        let mut model = Model { slots, waiting: Map::new(), running: Map::new(), guests: Vec::new(), now: at(0), born: 0 };
         for step in steps.into_iter().filter(|step| !matches!(step, Step::Limit { .. })) {
             model.take(step);
             prop_assert!(model.slots.running() <= 6);

@@ -254,7 +254,7 @@ fn options() -> BoxedStrategy<Options> {
     let ends = (
         select(vec![Existing::Refuse, Existing::Overwrite, Existing::Keep]),
         select(vec![FailedPart::Keep, FailedPart::Delete]),
-        (select(vec![Mtime::Local, Mtime::Remote]), option::of(1_u16..99)),
+        (select(vec![Mtime::Local, Mtime::Remote]), option::of(1_u16..99), option::of(url())),
         select(vec![Evidence::None, Evidence::Overlap, Evidence::Validator, Evidence::Digest]),
     );
     let window = (delay(), select(vec![GiveUpFrom::LastProgress, GiveUpFrom::FirstRequest]), vec(400_u16..600, 0..3));
@@ -269,6 +269,7 @@ fn options() -> BoxedStrategy<Options> {
             failed_part: ends.1,
             mtime: ends.2.0,
             connections: ends.2.1,
+            report_url: ends.2.2,
             upload: UploadOptions::default(),
             net: Arc::new(net),
         })
