@@ -35,7 +35,8 @@ impl Scene {
         let live = |id| (id == record.id).then_some((record, &[][..]));
         let (by_day, nobody) = (History::default(), BTreeSet::new());
         let traffic = Traffic { by_day: &by_day, today: Day(0), is_due: false };
-        let flush = Flush { live: &live, keep, hosts: (Vec::new(), &nobody), traffic, rng: &mut self.rng };
+        let said = Said { mode: None, report_to: None };
+        let flush = Flush { live: &live, keep, hosts: (Vec::new(), &nobody), traffic, said, rng: &mut self.rng };
         process.flush(flush, &self.clock).expect("written")
     }
 

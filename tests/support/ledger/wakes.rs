@@ -124,7 +124,7 @@ pub(crate) fn a_new_mirror_and_a_new_digest_wake(scene: &mut Scene<'_>) {
     assert_eq!(scene.get("k").mirrors.len(), 2);
     pessimist(scene, "l", Class::Corrupt);
     let digest = Addition { digest: Some("sha-256=bb".to_owned()), ..addition("l", "h.example") };
-    assert_eq!(scene.on(|s, t| s.add(&[digest.clone()], t)), [Added::Richer]);
+    assert_eq!(scene.on(|s, t| s.add(std::slice::from_ref(&digest), t)), [Added::Richer]);
     assert_eq!(scene.on(|s, t| s.add(&[digest], t)), [Added::Known]);
     let record = scene.get("l");
     assert!(record.due_at.since(scene.now) <= SPREAD && record.usable(scene.now).count() == 1);
