@@ -119,7 +119,7 @@ fn a_broken_digest_fails_with_a_plain_message_after_two_whole_fetches() {
     let served = Served::new(&data).header("Repr-Digest", &repr("sha-256", b"of another file"));
     let rig = Rig::start(move |a| served.reply(a));
     let px = w.download(&rig.url("/f")).delays("1h", "2h").args(&["--require-evidence", "digest"]);
-    px.run().exits(3).says(&["do not have the digest that the server itself names (Repr-Digest)"]);
+    px.run().exits(3).says(&["do not have the digest that the server itself names (Repr-Digest or Digest)"]);
     w.holds_nothing();
     assert!(w.leftovers().is_empty(), "known-wrong bytes were kept: {:?}", w.leftovers());
     assert_eq!(rig.count(), 2);

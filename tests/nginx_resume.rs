@@ -69,17 +69,11 @@ fn replaced_with_the_very_same_size_and_date() {
     // Nginx's strong tag is made of both, so it says "the same": only the comparison of bytes can tell.
     let Some(nginx) = Nginx::start("nginx_resume::replaced_alike", "limit_rate 4m;") else { return };
     let (w, old, new) = (World::new(), noise(214, 12_000_000), noise(215, 12_000_000));
-    let dated = |data: &[u8]| {
-        nginx.put("f", data);
-        let touched =
-            std::process::Command::new("touch").args(["-d", "2026-01-02 03:04:05"]).arg(nginx.www().join("f")).status();
-        assert!(touched.is_ok_and(|s| s.success()));
-    };
-    dated(&old);
+    nginx.put_dated("f", &old);
     let run = w.download(&nginx.url("/f")).start();
     std::thread::sleep(ms(600));
     drop(run);
-    dated(&new);
+    nginx.put_dated("f", &new);
     w.download(&nginx.url("/f")).run().exits(0);
     w.holds(&new);
 }

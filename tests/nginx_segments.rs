@@ -66,7 +66,7 @@ fn one_of_three_mirrors_dies_half_way() {
     let start = |_| Nginx::start("nginx_segments::one_of_three_mirrors", "limit_rate 3m;");
     let Some(mut mirrors) = [0, 1, 2].map(start).into_iter().collect::<Option<Vec<_>>>() else { return };
     let (w, data) = (World::new(), noise(1502, 18 * MB));
-    mirrors.iter().for_each(|m| m.put("f", &data));
+    mirrors.iter().for_each(|m| m.put_dated("f", &data));
     let urls: Vec<_> = mirrors.iter().map(|m| m.url("/f")).collect();
     let run = w.download(&urls[0]).mirror(&urls[1]).mirror(&urls[2]).start();
     std::thread::sleep(ms(900));

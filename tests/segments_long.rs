@@ -37,7 +37,7 @@ fn three_mirrors_of_sixteen_mib_a_second_and_one_that_dies_half_way() {
     let start = |_| Nginx::start("segments_long::three_mirrors", "limit_rate 16m;");
     let Some(mut mirrors) = [0, 1, 2].map(start).into_iter().collect::<Option<Vec<_>>>() else { return };
     let data = noise(1701, 256 * MB);
-    mirrors.iter().for_each(|m| m.put("f", &data));
+    mirrors.iter().for_each(|m| m.put_dated("f", &data));
     let urls: Vec<_> = mirrors.iter().map(|m| m.url("/f")).collect();
     for (what, dies) in [("3 mirrors x 16 MiB/s, 256 MiB", false), ("the same, one dies half-way", true)] {
         let w = World::new();

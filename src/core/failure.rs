@@ -110,7 +110,7 @@ pub enum Failure {
     },
     /// The whole file has another digest than the server itself says.
     #[error(
-        "the bytes do not have the digest that the server itself names (Repr-Digest): {algorithm} is {found}, it says {named}"
+        "the bytes do not have the digest that the server itself names (Repr-Digest or Digest): {algorithm} is {found}, it says {named}"
     )]
     Vouched {
         /// The algorithm's name as the user writes it.

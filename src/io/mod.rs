@@ -14,7 +14,7 @@ pub mod listen;
 pub mod lock;
 pub mod owner;
 pub mod part;
-mod regular;
+pub(crate) mod regular;
 pub mod rpc_auth;
 pub mod service_manager;
 pub mod state_file;

@@ -68,7 +68,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Preferences, String> {
 
 fn text_of(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read};
-    let file = std::fs::File::open(path)?;
+    let file = crate::io::regular::read_regular(path)?;
     let mut text = String::new();
     file.take(MAX_SIZE + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_SIZE {

@@ -86,6 +86,8 @@ fn an_empty_file_prefers_nothing() {
         assert!(!read(text).expect(text).restrain());
     }
     assert!(read("network.max_bytes_sec_up = 1").expect("dotted keys").restrain());
+    assert!(read("network.max_bytes_sec_up = 1e-300").expect("next to nothing").restrain(), "a little is not no limit");
+    assert!(!read("network.max_bytes_sec_up = 0.0").expect("no limit").restrain());
 }
 
 #[test]

@@ -181,13 +181,14 @@ impl<'a> Value<'a> {
     fn amount(&self) -> Result<u64, Why> {
         // BOINC writes whole numbers with decimals.
         let number = self.float().filter(|n| (0.0..1e15).contains(n));
-        number.map(|n| n as u64).ok_or_else(|| self.should_be("a rate such as \"512k\", or bytes per second"))
+        // A little is a little, and not no limit.
+        number.map(|n| n.ceil() as u64).ok_or_else(|| self.should_be("a rate such as \"512k\", or bytes per second"))
     }
 
     /// So many MiB; nothing for no limit.
     pub(super) fn mebibytes(&self) -> Result<Option<Length>, Why> {
         let number = self.float().filter(|n| (0.0..1e9).contains(n));
-        let bytes = number.map(|n| (n * f64::from(1_u32 << 20)) as u64);
+        let bytes = number.map(|n| (n * f64::from(1_u32 << 20)).ceil() as u64);
         let bytes = bytes.ok_or_else(|| self.should_be("a number of MiB below a thousand million"))?;
         Ok(Some(Length(bytes)).filter(|bytes| bytes.0 > 0))
     }

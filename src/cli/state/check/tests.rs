@@ -22,7 +22,7 @@ fn sound() -> Inspection {
         part: PartState::Regular,
         length: Length(3 * MB),
         held: set(&[(0, 3)]),
-        verified: set(&[(0, 2 * MB)]),
+        verified: set(&[(0, 2)]),
         damaged: vec![],
         journal: JournalState::Sound,
         holder: None,
@@ -77,7 +77,7 @@ fn what_has_no_sums_is_told_as_not_checked_and_is_no_damage() {
         assert_eq!((&finding["kind"], &finding["grade"]), (&"unchecked".into(), &"note".into()));
         assert_eq!(finding["ranges"], serde_json::json!([[0, MB], [2 * MB, 3 * MB]]));
     }
-    let whole = Inspection { verified: set(&[(0, 3 * MB)]), ..sound() };
+    let whole = Inspection { verified: set(&[(0, 3)]), ..sound() };
     told(&self::book(whole), 0, ", no damage\n");
 }
 
