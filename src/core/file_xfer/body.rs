@@ -34,7 +34,9 @@ impl FileXfer {
     /// One answer brought every byte held: whatever the joints were, this version is vouched for as a whole.
     fn joined_whole(&mut self, open: &Open) {
         self.note_lying_tags(open);
-        let (held, total) = (self.draft().held, open.total.or(self.draft().total));
+        // How long another version is, the one before it does not tell.
+        let known = if open.is_of_another_version() { None } else { self.draft().total };
+        let (held, total) = (self.draft().held, open.total.or(known));
         let vouched = self.vouched_by_whole(open);
         *self.draft_mut() = Draft { held, total, vouched, ..fresh_draft(open, self.draft()) };
     }

@@ -197,3 +197,29 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn how_long_another_version_is_the_one_before_it_does_not_tell() {
+    let (old, mut new) = (bytes(SIZE, 1), bytes(SIZE, 1));
+    // Equal as far as anything is held of it, other behind that, and longer.
+    new.truncate(700 << 10);
+    new.extend(bytes(SIZE, 9));
+    for cut in [None, Some(800 * KIB)] {
+        let mut w = begun(&old, &strong("v0"), 600 * KIB);
+        let end = w.session("http://a/f", &mut |_| {
+            // No range is answered; the whole comes in chunks, so that its length is not told.
+            let mut reply = serve(&new, &strong("v1"), &Ways { ranges: false, limit: cut, ..HONEST }, &plain_ask());
+            reply.head.framing = Framing::Marked;
+            reply
+        });
+        match cut {
+            None => assert!(matches!(end, Ended::Finished(file, _) if file == new)),
+            Some(_) => {
+                assert!(matches!(end, Ended::Failed(_)));
+                assert_eq!(w.dossier.part.total, None, "nothing tells it yet");
+                let end = w.session("http://a/f", &mut |ask| serve(&new, &strong("v1"), &HONEST, ask));
+                assert!(matches!(end, Ended::Finished(file, _) if file == new));
+            }
+        }
+    }
+}
