@@ -4,6 +4,7 @@
 //! (`persxfer man`) and the shell completions.
 
 mod later;
+mod ledger;
 mod upload;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
 
 pub(crate) use later::{Add, Addable, Chosen, Doors, Run};
+pub(crate) use ledger::{Claimed, Ledger, LedgerCommand};
 pub(crate) use upload::{Draft, Special, Surplus, Upload};
 
 /// Persistent file transfer: downloads and uploads that outlive their servers, their network and their machine.
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Abort(Chosen),
     /// Inspect the client-state file, and forget what is in it
     State(State),
+    /// Remember files that could not be had yet, and hand them out when it is time to try again
+    Ledger(Ledger),
     /// Print the completions for a shell
     #[command(
         after_help = "Example:\n  persxfer completions bash > ~/.local/share/bash-completion/completions/persxfer"

@@ -59,3 +59,33 @@ how patient to be and the like was said when a transfer was added; how much at o
 Examples:
   persxfer add download -i list.txt && persxfer run -j 4
   persxfer run --forever --gui-rpc --metrics 9416";
+
+/// Below the help of `ledger`.
+pub(crate) const LEDGER_EXAMPLES: &str = "\
+Examples:
+  Remember a file, and what is to be tried now:
+    persxfer ledger add http://example.org/data/f.tar
+    persxfer ledger list --state due
+  A crawler claims, works, and tells what came of it:
+    persxfer ledger claim -n 20 --as crawler-1 > claims.jsonl
+    persxfer ledger complete --lines < done.jsonl
+    persxfer ledger fail KEY TOKEN --class missing
+
+A record is never given up and never taken out but by `forget`.
+Exit status 4: a lease was lost, or what was named cannot be claimed.";
+
+/// Below the help of `ledger add`.
+pub(crate) const LEDGER_ADD_EXAMPLES: &str = "\
+Examples:
+  persxfer ledger add http://example.org/f --key f --checksum sha-256=HEX
+  persxfer ledger add - < files.jsonl
+
+A line: {\"key\": \"f\", \"urls\": [\"http://example.org/f\"], \"size\": 12, \"checksum\": \"sha-256=HEX\"}";
+
+/// Below the help of `ledger claim`.
+pub(crate) const LEDGER_CLAIM_EXAMPLES: &str = "\
+Examples:
+  persxfer ledger claim -n 100 --as crawler-1 --lease 5m --per-host 4
+  persxfer ledger claim http://example.org/f
+
+After a crash `persxfer ledger release --of crawler-1` gives back what it held, at no cost to any file.";

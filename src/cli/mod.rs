@@ -20,6 +20,7 @@ mod foreign;
 mod hooks;
 mod input_file;
 mod jobs;
+mod ledger;
 mod leftovers;
 mod log;
 mod man;
@@ -108,6 +109,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             });
             let standing = || foreign::standing(&state_file, &prefs);
             state::run(&state.command, &StateBook::at(&state_file), &standing, &cwd, screen)
+        }
+        Command::Ledger(asked) => {
+            let (state_file, cwd) = places(cli)?;
+            let path = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
+            let say = |line: &str| screen.say(cli.global.quiet, Weight::Matters, line);
+            ledger::run(asked, &path, &mut std::io::stdin().lock(), &say)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),

@@ -38,6 +38,9 @@ pub(crate) enum Trouble {
     /// The engine could not run.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The ledger.
+    #[error(transparent)]
+    Ledger(#[from] crate::io::store::StoreError),
     /// This machine.
     #[error(transparent)]
     Local(#[from] LocalFault),
@@ -75,7 +78,7 @@ impl Trouble {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Option { .. } | Self::Usage(_) | Self::Engine(EngineError::Net(_)) => Exit::Usage,
-            Self::Io { .. } | Self::Book(_) | Self::Engine(_) | Self::Local(_) => Exit::Local,
+            Self::Io { .. } | Self::Book(_) | Self::Ledger(_) | Self::Engine(_) | Self::Local(_) => Exit::Local,
             Self::Descriptors { .. } | Self::InUse { .. } => Exit::Local,
         }
     }

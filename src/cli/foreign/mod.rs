@@ -100,3 +100,13 @@ pub(crate) fn standing(state_file: &Path, prefs: &Preferences) -> engine::Standi
 pub(crate) fn now() -> Now {
     Clock::system().now()
 }
+
+/// Randomness of the system.
+pub(crate) fn chance() -> Result<Box<dyn rand::Rng>, LocalFault> {
+    let rng = crate::io::entropy::system_rng();
+    rng.map(|rng| Box::new(rng) as Box<dyn rand::Rng>).map_err(|e| LocalFault::Io {
+        doing: "get randomness from",
+        path: "the operating system".to_owned(),
+        detail: e.to_string(),
+    })
+}
