@@ -24,6 +24,8 @@ use crate::io::driver::{Beside, FanSeat};
 
 /// How much right before its range a link asks for again, beside the session that has compared [`OVERLAP`].
 const LINK_OVERLAP: Length = Length(16 << 10);
+/// Where the bytes before its range are one byte repeated, it goes back so far at most to something that proves more.
+const FARTHEST_OVERLAP: Length = Length(4 << 20);
 /// Where the first answer is so slow that in this time no whole block has come, what there is is compared...
 const SLOW_FIRST: Delay = Delay::from_secs(3);
 /// ...if it is at least this.
@@ -124,8 +126,18 @@ impl Fan<'_> {
         let (Some(run), Some(store)) = (run.filter(|run| run.start < start), &mut self.session.store) else {
             return Ok(Length::ZERO);
         };
-        let block = ByteRange::new(start.back(LINK_OVERLAP).max(run.start), start);
-        Ok(if store.informative(Place::Part, block)? { block.length() } else { Length::ZERO })
+        // One byte repeated is also found elsewhere in the file: the comparison begins where something else stands.
+        let mut reach = LINK_OVERLAP;
+        loop {
+            let block = ByteRange::new(start.back(reach).max(run.start), start);
+            if store.informative(Place::Part, block)? {
+                return Ok(block.length());
+            }
+            if block.start == run.start || reach >= FARTHEST_OVERLAP {
+                return Ok(Length::ZERO);
+            }
+            reach = Length(reach.0 * 2);
+        }
     }
 
     /// A block held that can prove something, drawn anew each time. Where something else vouches for the origin too, or a
