@@ -36,7 +36,7 @@ impl Segments {
         let told = link.meter.is_grown(now) || link.gained >= TELLING;
         let rate = link.meter.rate(now);
         if link.example == Example::Fair && told && rate >= 1.0 {
-            self.roster.of_mut(link.seat).measure(rate);
+            self.roster.of_mut(link.seat).measure(rate, link.meter.age(now));
         }
     }
 

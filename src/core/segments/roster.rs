@@ -61,6 +61,8 @@ pub(super) struct OriginState {
     floor: Mono,
     told_rate: Option<f64>,
     measured: Option<f64>,
+    /// Over so many seconds.
+    measured_for: f64,
     /// Seconds from request to head.
     head: Option<f64>,
     /// When it last sent a byte.
@@ -240,6 +242,9 @@ pub(super) enum Yield {
     Meagre,
 }
 
+/// What was measured before counts as no more than so many seconds.
+const MEMORY: f64 = 10.0;
+
 impl OriginState {
     const fn new(name: Origin) -> Self {
         Self {
@@ -249,6 +254,7 @@ impl OriginState {
             floor: Mono::ZERO,
             told_rate: None,
             measured: None,
+            measured_for: 0.0,
             head: None,
             flowed: None,
         }
@@ -279,9 +285,13 @@ impl OriginState {
         self.told_rate
     }
 
-    /// What a link brought in the end.
-    pub(super) fn measure(&mut self, rate: f64) {
-        self.measured = Some(self.measured.map_or(rate, |old| f64::midpoint(old, rate)));
+    /// What a link brought in the end, and for how long it was open. The mean is weighed by time: the many short links near
+    /// the end of a file, served from what a server lets through at once, are no example of what lasts.
+    pub(super) fn measure(&mut self, rate: f64, open: Delay) {
+        let seconds = open.as_secs_f64().max(0.001);
+        let before = self.measured_for.min(MEMORY);
+        self.measured = Some(self.measured.map_or(rate, |old| (old * before + rate * seconds) / (before + seconds)));
+        self.measured_for = before + seconds;
     }
 
     /// How long a head takes, in seconds.

@@ -1,8 +1,9 @@
 //! What a new link would best do: a gap, a silent link's range, a part of a busy one's.
 
+use crate::core::backoff::draw::doubled;
 use crate::core::range::{ByteRange, Length, Offset, RangeSet};
 use crate::core::segments::link::{Link, Phase, Rescue};
-use crate::core::segments::{LinkId, Segments};
+use crate::core::segments::{LinkId, Reach, Segments};
 use crate::core::time::{Delay, Mono};
 
 /// A head takes so many seconds where nothing is known.
@@ -16,6 +17,11 @@ const WORTH_IT: f64 = 2.0;
 pub(super) const CHANCE: f64 = 10.0;
 /// So few bytes per second make it worth stopping a link for a mirror of which nothing is known.
 pub(super) const TRICKLE: f64 = 16_384.0;
+/// The last bytes of a link are fetched by another if none has come for so long, and for so many times what a head takes.
+pub(super) const LATE: Delay = Delay::from_millis(25);
+const LATE_HEADS: f64 = 4.0;
+/// No more than so many bytes are the last of a link, and none that could be shared.
+const TAIL: f64 = 786_432.0;
 /// A byte within this time.
 const LIVELY: Delay = Delay::from_millis(500);
 /// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
@@ -49,6 +55,8 @@ pub(super) enum Fault {
     Silent,
     /// Another would be done much sooner.
     Slow,
+    /// Its last bytes are missing, and another would have brought them by now. Nobody's fault.
+    Late,
 }
 
 /// A link that might be opened.
@@ -81,18 +89,23 @@ impl Segments {
         if let Some(victim) = self.silent_for(seat, now) {
             return Some(Job::All { victim, why: Fault::Silent });
         }
-        self.share_for(seat, self.thief(seat, crowd, now), now)
+        let thief = self.thief(seat, crowd, now);
+        self.share_for(seat, thief, now).or_else(|| self.tail_for(thief, now))
     }
 
     fn thief(&self, seat: usize, crowd: Crowd, now: Mono) -> Thief {
-        let head = self.roster.of(seat).head().unwrap_or(USUAL_HEAD);
         Thief {
             rate: self.expected_rate(seat, now),
             proven: self.is_rated(seat, now),
-            // Where no rate is known, seconds tell nothing.
-            head: if self.common_rate(now).is_some() { head } else { 0.0 },
+            head: self.expected_head(seat, now),
             crowd,
         }
+    }
+
+    /// Seconds until the head of an answer, as expected. Where no rate is known, they tell nothing.
+    fn expected_head(&self, seat: usize, now: Mono) -> f64 {
+        let head = self.roster.of(seat).head().unwrap_or(USUAL_HEAD);
+        if self.common_rate(now).is_some() { head } else { 0.0 }
     }
 
     /// The runs of bytes that are neither held nor claimed, in order.
@@ -175,6 +188,26 @@ impl Segments {
         victims.into_iter().find_map(|(left, link)| self.deal(thief, link, left, end, now))
     }
 
+    /// The last bytes of a link that pauses, where they are too few to share. A server that paces what it sends, and a lost
+    /// packet, hold up the end of the whole otherwise.
+    fn tail_for(&self, thief: Thief, now: Mono) -> Option<Job> {
+        let is_late = |link: &&Link| {
+            let takes = thief.head + link.rest() / thief.rate;
+            self.late_at(link).is_some_and(|at| at <= now) && Delay::from_secs_f64(takes) <= now.since(link.last)
+        };
+        let most = |a: &&Link, b: &&Link| a.rest().total_cmp(&b.rest());
+        let late = thief.proven.then(|| self.links.iter().filter(is_late).max_by(most)).flatten()?;
+        Some(Job::All { victim: late.id, why: Fault::Late })
+    }
+
+    /// When another may fetch the last bytes of a link, if it brings none before.
+    pub(super) fn late_at(&self, link: &Link) -> Option<Mono> {
+        let is_tail = link.rest() > 0.0 && link.rest() < TAIL.min(3.0 * self.rules.least.0.max(1) as f64);
+        let may = is_tail && link.phase == Phase::Flowing && link.reach == Reach::Ranged && link.told.is_some();
+        let heads = self.roster.of(link.seat).head().filter(|_| may)? * LATE_HEADS;
+        Some(link.last + doubled(LATE.max(Delay::from_secs_f64(heads)), link.inherited))
+    }
+
     /// Seconds that a link has still to go, as expected.
     fn left(&self, link: &Link, now: Mono) -> f64 {
         link.rest() / self.rate_of(link, now)
@@ -187,9 +220,16 @@ impl Segments {
             Crowd::Of(rate) => rate,
         };
         let busy = self.links.iter().filter(|link| link.rest() > 0.0);
-        let (rest, rate) =
-            busy.fold((0.0, 0.0), |(rest, rate), link| (rest + link.rest(), rate + self.rate_of(link, now)));
+        let (rest, rate) = busy
+            .fold((0.0, 0.0), |(rest, rate), link| (rest + self.cost_of(link, now), rate + self.rate_of(link, now)));
         (rest + new * thief.head) / (rate + new)
+    }
+
+    /// What a link has to bring, and what it would have brought in the time until its head comes.
+    fn cost_of(&self, link: &Link, now: Mono) -> f64 {
+        let head = if link.phase == Phase::Opening { self.expected_head(link.seat, now) } else { 0.0 };
+        let waits = (head - now.since(link.asked).as_secs_f64()).max(0.0);
+        link.rest() + self.rate_of(link, now) * waits
     }
 
     /// What a thief takes of one link, if that helps.
