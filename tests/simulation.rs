@@ -28,7 +28,9 @@ fn no_promise_is_broken_in_any_world() {
         all.complete += one.complete;
         all.failed += one.failed;
         all.days += one.days;
+        all.held += one.held;
     }
     eprintln!("{count} worlds from seed {first}: {all:?}");
-    assert!(all.complete > 0 && all.failed > 0, "worlds in which nothing happens: {all:?}");
+    let something = all.complete > 0 && all.failed > 0 && all.held > 0;
+    assert!(something || count < 100, "worlds in which nothing happens: {all:?}");
 }

@@ -61,6 +61,7 @@ impl Entering<'_> {
             leave_wish(document, record, Wanted::Mirrors(job.urls.clone()), self.now, self.rng);
             return Added::Refused(fault);
         }
+        let known = known.map(|record| admit::settle(record, document));
         let known = known.map(|record| sharing::obeyed(record, &[], self.now, self.rng));
         let (id, was_there) = (XferId(rand::RngExt::random(self.rng)), known.is_some());
         let fresh = || admit::new_record(job, id, document.unique_name(&boinc_name(&plain_name(job))));

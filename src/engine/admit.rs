@@ -124,6 +124,35 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     }
 }
 
+/// The record of a download whose file was given its name by a process that ended before the state could say so: complete,
+/// with the file as it stands. `None` for every other record, and where a digest speaks against it.
+pub(super) fn settled(record: &Record) -> Option<Record> {
+    let path = record.path.as_deref().filter(|_| record.direction == Direction::Download)?;
+    let meta = path.symlink_metadata().ok().filter(Metadata::is_file)?;
+    let published = record.status != Status::Done && record.dossier.part.inode == Some(meta.ino());
+    if !published || part::holder(path).is_some() || !part::is_witnessed(path) {
+        return None;
+    }
+    let evidence = match &record.digests[..] {
+        [] => record.dossier.part.evidence(),
+        digests => has_digests(path, digests).then_some(Evidence::Digest)?,
+    };
+    durable::sync_dir(durable::folder_of(path)).ok()?;
+    let (mut record, length) = (record.clone(), Length(meta.len()));
+    record.finished = as_it_stands(path, evidence);
+    record.nbytes = Some(length);
+    (record.status, record.next_request_time, record.owner) = (Status::Done, None, None);
+    record.dossier.part = Draft { held: length, beyond: Length::ZERO, inode: None, ..record.dossier.part };
+    Some(record)
+}
+
+/// The same, put into the state where it was open there.
+pub(super) fn settle(record: Record, document: &mut Document) -> Record {
+    let Some(done) = settled(&record) else { return record };
+    document.put(&done);
+    done
+}
+
 /// The file is ours: without a digest the server is asked whether it is still the one; with one the digest decides. One
 /// of another size than expected is fetched again.
 fn ask_again(job: &Job, path: &Path, mut record: Record) -> Admission {

@@ -45,6 +45,7 @@ impl Entering<'_> {
             leave_wish(document, record, Wanted::Mirrors(job.urls.clone()), self.now, self.rng);
             return Entered::Ended(Box::new(job), None, Ending::Local(fault));
         }
+        let known = known.map(|record| admit::settle(record, document));
         let known = known.map(|record| match record.status {
             Status::Done => record,
             _ => sharing::obeyed(record, &[], self.now, self.rng),

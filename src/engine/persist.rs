@@ -10,6 +10,7 @@ use crate::core::failure::LocalFault;
 use crate::core::hosts::{HostKey, HostRecord};
 use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::{Direction, Record, Status, XferId};
+use crate::core::pers_xfer::sharing::OwnerId;
 use crate::core::pers_xfer::sharing::{self, Wanted};
 use crate::core::report::ErrorReport;
 use crate::core::schedule::{History, SaidMode};
@@ -185,6 +186,11 @@ impl Persist {
                 document.put(&record);
             }
         })
+    }
+
+    /// This process, once it has claimed something.
+    pub(super) fn me(&self) -> Option<OwnerId> {
+        self.claims.me()
     }
 
     /// A record that is not ours: nothing of it is written any more.

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::core::backoff::Policy;
 use crate::core::hosts::Hosts;
-use crate::core::pers_xfer::record::{Direction, Status};
+use crate::core::pers_xfer::record::{Direction, Record, Status};
 use crate::core::state::Document;
 use crate::engine::claims::Living;
 use crate::engine::desk::Quit;
@@ -112,6 +112,8 @@ impl Supervisor<'_> {
         self.read_again()?;
         let state_file: PathBuf = self.persist.path().to_owned();
         let mut living = Living::new(&state_file);
+        let me = self.persist.me();
+        let mut others = |record: &Record| living.in_use(record).filter(|_| record.owner != me);
         let open = |status: &Status| matches!(status, Status::Pending | Status::Suspended);
         let unfinished = self
             .seen
@@ -119,7 +121,7 @@ impl Supervisor<'_> {
             .filter(|r| open(&r.status) && (r.direction == Direction::Download || r.path.is_some()));
         let rest: Vec<_> = unfinished.filter(|record| !self.ended.contains_key(&record.id)).collect();
         for record in rest {
-            let ending = match (&record.status, living.in_use(&record)) {
+            let ending = match (&record.status, others(&record)) {
                 (Status::Suspended, _) => ended::ending(&record, &Why::Suspended),
                 (_, Some(fault)) => Ending::Local(fault),
                 (_, None) => ended::ending(&record, &Why::Interrupted),

@@ -69,6 +69,9 @@ impl Supervisor<'_> {
 
     /// Takes up a record that is ours already, as it stands in the state.
     pub(super) fn take_up_record(&mut self, record: Record, now: Now) {
+        if let Some(done) = admit::settled(&record) {
+            return self.end_done(done);
+        }
         let Some(job) = admit::job_of(&record) else { return };
         let way = match self.ways.of(&record.options.net) {
             Ok(way) => way,

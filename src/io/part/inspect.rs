@@ -15,7 +15,7 @@ use crate::io::part::fault::on;
 use crate::io::part::journal::{Ending, Journal};
 use crate::io::part::known::{Lasting, before};
 use crate::io::part::names::Names;
-use crate::io::part::open::trusted;
+use crate::io::part::open::{trusted, unbroken};
 use crate::io::part::take::{holder, look};
 use crate::io::part::{Boot, PartStore, Spec, SyncMode};
 
@@ -170,7 +170,12 @@ fn judge(
     let meta = file.map(File::metadata).transpose().map_err(on("examine", path))?;
     let length = meta.as_ref().map_or(0, std::fs::Metadata::len);
     let known = journal.known(Place::Part);
-    let counts = if known.segments.is_none() { length.min(found.length.0) } else { length };
+    let counts = match (file, &meta) {
+        (Some(file), Some(meta)) if known.segments.is_none() => {
+            unbroken((file, length.min(found.length.0), meta.ino()), record, journal, Place::Part)
+        }
+        _ => length,
+    };
     found.held = trusted(counts, record, journal, Place::Part);
     found.length = Length(length);
     let lasting = if journal.same_boot() { Lasting::ThisBoot } else { Lasting::AnyBoot };

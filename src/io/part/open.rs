@@ -149,7 +149,8 @@ fn adopt(
     spec: &Spec,
     remarks: &mut Vec<String>,
 ) -> Result<Draft, LocalFault> {
-    let held = trusted(taken.length, record, journal, place);
+    let counts = unbroken((&taken.file, taken.length, taken.inode), record, journal, place);
+    let held = trusted(counts, record, journal, place);
     remarks.extend(shortfall(taken.length, &held, record, journal, place, path));
     let known = journal.known(place);
     // Before it is cut.
@@ -169,6 +170,31 @@ fn adopt(
     draft.trust = if as_left || held.is_empty() { Trust::Yes } else { Trust::No };
     draft.begin_digests(spec, proof);
     Ok(draft)
+}
+
+/// How far a file's length tells what is held, where the journal knows of no gaps: up to the first hole beyond what it says
+/// of this very file. A journal that was put in the place of the right one, an older one or another file's, knows of no
+/// gaps although there are some; so does the record, and so do most file systems.
+pub(super) fn unbroken(
+    (file, length, inode): (&File, u64, u64),
+    record: &DraftRecord,
+    journal: &Journal,
+    place: Place,
+) -> u64 {
+    let known = journal.known(place);
+    if known.segments.is_some() || !journal.same_boot() {
+        return length;
+    }
+    let told = known.claim.filter(|claim| claim.inode == inode).map_or(0, |claim| claim.held);
+    let whole = if record.beyond == Length::ZERO { length } else { told.max(record.held.0).min(length) };
+    first_hole(file, told.min(length)).map_or(whole, |hole| hole.min(whole))
+}
+
+/// The first hole behind this byte; `None` where the file system does not tell. The end of a file is one.
+fn first_hole(file: &File, from: u64) -> Option<u64> {
+    let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(from)).ok();
+    let _ = rustix::fs::seek(file, rustix::fs::SeekFrom::Start(0));
+    hole
 }
 
 /// Which bytes of a file of `length` count.

@@ -39,6 +39,8 @@ pub(crate) struct Story {
     pub(crate) complete: usize,
     pub(crate) failed: usize,
     pub(crate) days: f64,
+    /// Bytes found held between two lives.
+    pub(crate) held: u64,
 }
 
 /// One transfer that is asked for.
@@ -83,6 +85,8 @@ pub(super) struct Sim {
     /// By how much the wall clock is wrong, in seconds.
     pub(super) skew: i64,
     pub(super) jumps: bool,
+    /// Every host serves the same bytes for ever: nothing that is held is ever let go of.
+    pub(super) constant: bool,
     boot: u8,
     pub(super) known: Known,
     pub(super) story: Story,
@@ -129,6 +133,7 @@ impl Sim {
             t: T::ZERO,
             skew: 0,
             jumps: rng.random_bool(0.2),
+            constant: !liars && !changes,
             boot: 1,
             known: Known::default(),
             story: Story::default(),

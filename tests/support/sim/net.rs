@@ -88,6 +88,11 @@ impl Net {
 }
 
 impl Outside {
+    /// When the life of the program that is the latest began.
+    pub(crate) fn life_began(&self) -> T {
+        self.began.0
+    }
+
     pub(crate) fn t(&self) -> T {
         self.began.0 + self.began.1.map_or(T::ZERO, |began| began.elapsed())
     }

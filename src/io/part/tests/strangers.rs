@@ -163,3 +163,57 @@ fn removing_leaves_nothing() {
     PartStore::remove(&folder.target).expect("removed");
     assert_eq!(folder.names(), [""; 0]);
 }
+
+/// A part file with a gap, with a journal in its place that knows of none.
+fn with_a_journal_of_no_gaps(journal: impl FnOnce(&Folder)) -> Opened {
+    let folder = Folder::new(&[]);
+    journal(&folder);
+    let mut store = folder.open().store;
+    let kept = read(&folder.journal());
+    for start in [store.held(Place::Part).0, 4 * MIB as u64] {
+        store.write(Place::Part, Offset(start), Bytes::from(noise(MIB, 3))).expect("written");
+    }
+    store.close().expect("closed");
+    std::fs::write(folder.journal(), kept).expect("put back");
+    folder.open()
+}
+
+#[test]
+fn an_older_journal_of_the_same_file_makes_no_hole_count() {
+    let opened = with_a_journal_of_no_gaps(|folder| {
+        let mut store = folder.open().store;
+        write(&mut store, Place::Part, &noise(2 * MIB, 2));
+        store.close().expect("closed");
+    });
+    assert_eq!(opened.part_held, Length(3 * MIB as u64), "up to the hole, and no further");
+    assert_eq!(opened.part_segments.length(), opened.part_held);
+}
+
+#[test]
+fn the_journal_of_another_file_makes_no_hole_count() {
+    let opened = with_a_journal_of_no_gaps(|folder| {
+        let other = Folder::new(&[]);
+        let mut store = other.open().store;
+        write(&mut store, Place::Part, &noise(5 * MIB, 2));
+        store.close().expect("closed");
+        std::fs::write(folder.part(), noise(MIB, 1)).expect("written");
+        std::fs::copy(other.journal(), folder.journal()).expect("copied");
+    });
+    assert_eq!(opened.part_held, Length(2 * MIB as u64), "up to the hole, and no further");
+}
+
+#[test]
+fn a_record_that_knows_of_a_gap_is_believed_where_the_file_system_shows_none() {
+    let folder = Folder::new(&[]);
+    let mut store = folder.open().store;
+    write(&mut store, Place::Part, &noise(2 * MIB, 2));
+    store.close().expect("closed");
+    let kept = read(&folder.journal());
+    // All of it written, so that there is no hole to be seen.
+    std::fs::write(folder.part(), noise(4 * MIB, 2)).expect("written");
+    std::fs::write(folder.journal(), kept).expect("put back");
+    let part = Draft { held: Length(2 * MIB as u64), beyond: Length(MIB as u64), ..claiming().part };
+    let dossier = Dossier { part, ..Dossier::default() };
+    let opened = PartStore::open(&folder.target, &dossier, folder.spec.clone()).expect("opened");
+    assert_eq!(opened.part_held, Length(2 * MIB as u64));
+}
