@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
@@ -27,6 +27,15 @@ const ID_DIGITS: u64 = 20;
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    holder: Told,
+}
+
+/// Does the file say who holds the lock?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Yes,
+    /// What stands in it is not ours to overwrite.
+    No,
 }
 
 impl Lock {
@@ -49,8 +58,12 @@ impl Lock {
         }
     }
 
-    fn held(file: File) -> Self {
-        let lock = Self { file };
+    fn held(mut file: File) -> Self {
+        let holder = if is_ours_to_write(&mut file) { Told::Yes } else { Told::No };
+        let lock = Self { file, holder };
+        if holder == Told::No {
+            return lock;
+        }
         // For messages only: a disk too full for it must not stop anything.
         let text = std::process::id().to_string();
         let _ =
@@ -62,8 +75,20 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         // The lock itself ends with the file.
-        let _ = effects::set_length(&self.file, 0);
+        if self.holder == Told::Yes {
+            let _ = effects::set_length(&self.file, 0);
+        }
     }
+}
+
+/// It is empty, or holds the number of a process that was killed, and has no second name. Whatever else has the name of a
+/// lock file, like the `Cargo.lock` beside a state file `Cargo.xml`, is locked and left as it is.
+fn is_ours_to_write(file: &mut File) -> bool {
+    let Ok(meta) = file.metadata() else { return false };
+    let mut text = String::new();
+    let read = file.rewind().and_then(|()| file.take(ID_DIGITS).read_to_string(&mut text)).and_then(|_| file.rewind());
+    let number = text.trim_end().bytes().all(|b| b.is_ascii_digit());
+    read.is_ok() && meta.nlink() == 1 && meta.len() <= ID_DIGITS && number
 }
 
 /// The lock file that belongs to a state file: `client_state.lock`.
@@ -104,6 +129,23 @@ mod tests {
         assert_eq!(second, LocalFault::InUse { path: path.display().to_string(), holder });
         drop(held);
         Lock::acquire(&path, Delay::ZERO).expect("free again");
+    }
+
+    #[test]
+    fn what_others_keep_under_its_name_is_locked_and_left_as_it_is() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (path, victim) = (dir.path().join("Cargo.lock"), dir.path().join("victim"));
+        std::fs::write(&path, "version = 4").expect("written");
+        let held = Lock::acquire(&path, Delay::ZERO).expect("free");
+        let second = Lock::acquire(&path, Delay::ZERO).expect_err("held");
+        assert!(matches!(second, LocalFault::InUse { holder, .. } if holder == "another"));
+        drop(held);
+        assert_eq!(std::fs::read(&path).expect("there"), b"version = 4");
+        std::fs::write(&victim, "17").expect("written");
+        std::fs::remove_file(&path).expect("removed");
+        std::fs::hard_link(&victim, &path).expect("linked");
+        drop(Lock::acquire(&path, Delay::ZERO).expect("free"));
+        assert_eq!(std::fs::read(&victim).expect("there"), b"17");
     }
 
     #[test]
