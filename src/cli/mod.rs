@@ -36,7 +36,6 @@ mod samples;
 mod screen;
 mod serve;
 mod settings;
-mod shell;
 mod signals;
 mod state;
 mod target;

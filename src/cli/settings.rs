@@ -9,11 +9,11 @@ use crate::cli::args::{self, Download, Upload};
 use crate::cli::foreign;
 use crate::cli::jobs::{self, Asked};
 use crate::cli::network;
-use crate::cli::shell;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::upload;
 use crate::core::prefs::{Hooks, Preferences};
+use crate::core::shell;
 use crate::core::time::Delay;
 use crate::engine::{Job, Rounds, Settings, Steer, SyncMode, Target};
 
