@@ -8,11 +8,13 @@
 //! | `config/` | what was configured: modules, their sources, folders, criteria |
 //! | `source` | sources, where their index is, the folder that each has here |
 //! | `path`, `listing`, `stamp` | the words: paths that are safe, what is said of many files, times |
+//! | `index/` | what a source says that it has, read within limits |
 //! | `kinds/` | what a file should be, and a reader that says whether it is |
 //! | `criteria`, `merge` | what is kept, what is replaced, what is recent |
 
 pub mod config;
 pub mod criteria;
+pub mod index;
 pub mod kinds;
 pub mod listing;
 pub mod merge;

@@ -21,6 +21,15 @@ pub const MAX_COMPONENTS: usize = 32;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TreePath(String);
 
+/// The part of a tree that is a module's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    All,
+    /// What lies below this folder.
+    Below(TreePath),
+}
+
 /// Why a name, or a path, is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
@@ -101,6 +110,31 @@ impl TreePath {
     }
 }
 
+impl Part {
+    /// What of a path lies in this part, from its folder on; nothing where the path does not lie in it.
+    pub fn of<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self {
+            Self::All => Some(path),
+            Self::Below(folder) => below(path, folder.as_str()),
+        }
+    }
+
+    /// Is this folder in it, or does it lie in this folder? There its files may be.
+    pub fn meets(&self, folder: &str) -> bool {
+        let Self::Below(own) = self else { return true };
+        let own = own.as_str();
+        folder.is_empty() || folder == own || below(folder, own).is_some() || below(own, folder).is_some()
+    }
+
+    /// Have the two something in common?
+    pub fn overlaps(&self, other: &Self) -> bool {
+        match other {
+            Self::All => true,
+            Self::Below(folder) => self.meets(folder.as_str()),
+        }
+    }
+}
+
 /// The last component of a path.
 pub fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
@@ -174,6 +208,23 @@ mod tests {
         assert_eq!(below("recent/exit-lists-old/a", "recent/exit-lists"), None);
         assert_eq!(below("recent/exit-lists", "recent/exit-lists"), None);
         assert_eq!((folder("a/b/c"), file_name("a/b/c"), folder("c")), ("a/b", "c", ""));
+    }
+
+    #[test]
+    fn parts_of_a_tree() {
+        let part = |text: &str| Part::Below(TreePath::parse(text).expect(text));
+        assert_eq!(
+            (part("a/b").of("a/b/c/d"), part("a/b").of("a/bc/d"), Part::All.of("x")),
+            (Some("c/d"), None, Some("x"))
+        );
+        for (folder, meets) in [("", true), ("a", true), ("a/b", true), ("a/b/c", true), ("a/bc", false), ("b", false)]
+        {
+            assert_eq!(part("a/b").meets(folder), meets, "{folder}");
+        }
+        assert!(
+            part("a").overlaps(&part("a/b")) && part("a/b").overlaps(&part("a")) && !part("a").overlaps(&part("b"))
+        );
+        assert!(Part::All.overlaps(&part("b")) && part("b").overlaps(&Part::All));
     }
 
     proptest! {

@@ -8,7 +8,7 @@
 //! | `SyncX` | `Sync`, `NoSync` or `SyncOnly`, of the module X |
 //! | `SyncSourcesX` | its sources: `[NAME ]URL`, with commas between |
 //! | `XOutDirectory` | where its files are kept for good |
-//! | `XFolders`, `XKind`, `XWindow` | what of a source is its, what that should be, how long it stays in `recent` |
+//! | `XFolders`, `XKind`, `XWindow` | what of a source is its (`.`: all), what that should be, how long it stays in `recent` |
 //! | `XHook` | a command: the module itself |
 //! | `XKeep`, `XReplace` | its criteria, by name |
 //! | `CriterionNAME` | a command that is a criterion |
@@ -25,7 +25,7 @@ mod tests;
 use std::fmt;
 use std::path::PathBuf;
 
-use super::path::TreePath;
+use super::path::Part;
 use super::source::Source;
 use crate::core::printable::printable;
 use crate::core::time::Delay;
@@ -67,8 +67,8 @@ pub struct Module {
     pub sources: Vec<Source>,
     /// Where its files are kept for good; none where nothing is done.
     pub out: PathBuf,
-    /// The folders that are its; all that lies below them.
-    pub folders: Vec<TreePath>,
+    /// What of a tree is its.
+    pub parts: Vec<Part>,
     /// What its files should be.
     pub kind: KindChoice,
     /// How old by its content a file may be to stand in `recent`.

@@ -8,7 +8,7 @@ use crate::core::printable::printable;
 use crate::core::shell;
 use crate::core::sync::criteria::{KEEP_NAMES, REPLACE_NAMES};
 use crate::core::sync::kinds;
-use crate::core::sync::path::{TreePath, below};
+use crate::core::sync::path::{Part, TreePath};
 use crate::core::sync::source::Source;
 use crate::core::time::Delay;
 use crate::core::units::parse_duration;
@@ -189,16 +189,13 @@ impl Settings<'_> {
         if works && out.is_none() {
             return Err(needed(of("OutDirectory"), "name the folder that files are kept in"));
         }
-        let folders = self.folders(&of("Folders"), known.map(|known| known.2))?;
-        if works && folders.is_empty() {
-            return Err(needed(of("Folders"), "name the folders of a source that are this module's"));
-        }
+        let parts = self.parts(&of("Folders"), known.map(|known| known.2))?;
         Ok(Module {
             name: known.map_or_else(|| stem.to_ascii_lowercase(), |known| known.1.to_owned()),
             mode,
             sources,
             out: out.unwrap_or_default(),
-            folders,
+            parts,
             kind: self.kind(&of("Kind"), known.is_some())?,
             window: self.window(&of("Window"))?,
             hook: self.get(&of("Hook")).map(Setting::words).transpose()?.unwrap_or_default(),
@@ -224,15 +221,19 @@ impl Settings<'_> {
         Ok(sources)
     }
 
-    fn folders(&self, key: &str, default: Option<&str>) -> Result<Vec<TreePath>, BadConfig> {
+    fn parts(&self, key: &str, default: Option<&str>) -> Result<Vec<Part>, BadConfig> {
         let Some(setting) = self.get(key) else {
-            return Ok(default.and_then(|folder| TreePath::parse(folder).ok()).into_iter().collect());
+            let known = default.and_then(|folder| TreePath::parse(folder).ok());
+            return Ok(vec![known.map_or(Part::All, Part::Below)]);
         };
-        let folder = |text: &str| {
-            let path = TreePath::parse(text.trim_end_matches('/'));
-            path.map_err(|why| setting.bad(format!("\"{}\": {why}", printable(text))))
+        let part = |text: &str| match text.trim_end_matches('/') {
+            "." => Ok(Part::All),
+            folder => TreePath::parse(folder).map(Part::Below).map_err(|why| (text.to_owned(), why)),
         };
-        setting.list()?.into_iter().map(folder).collect()
+        let parts: Result<Vec<_>, _> = setting.list()?.into_iter().map(part).collect();
+        let parts = parts.map_err(|(text, why)| setting.bad(format!("\"{}\": {why}", printable(&text))))?;
+        let twice = parts.iter().enumerate().any(|(n, one)| parts[..n].iter().any(|other| one.overlaps(other)));
+        if twice { Err(setting.bad("one of these folders lies in another")) } else { Ok(parts) }
     }
 
     fn kind(&self, key: &str, by_folder: bool) -> Result<KindChoice, BadConfig> {
@@ -280,9 +281,8 @@ impl Settings<'_> {
                     return Err(BadConfig::new(0, &key, "two modules have this name"));
                 }
                 let same = |source: &Source| other.sources.iter().any(|o| o.folder == source.folder);
-                let within = |a: &TreePath, b: &TreePath| a == b || below(a.as_str(), b.as_str()).is_some();
-                let meet = |a: &TreePath| other.folders.iter().any(|b| within(a, b) || within(b, a));
-                if one.sources.iter().any(same) && one.folders.iter().any(meet) {
+                let meet = |a: &Part| other.parts.iter().any(|b| a.overlaps(b));
+                if one.sources.iter().any(same) && one.parts.iter().any(meet) {
                     let why = format!("it and {} have a source and a folder of it in common", other.name);
                     return Err(BadConfig::new(0, &key, why));
                 }

@@ -81,7 +81,7 @@ fn the_seeds_four_modules() {
         [("main", Form::Json), ("b.example_8080", Form::Json)]
     );
     assert_eq!(module(0).hook, ["/usr/bin/relays", "--now", "a b"]);
-    assert_eq!(module(0).folders[0].as_str(), "recent/relay-descriptors");
+    assert_eq!(module(0).parts[0].of("recent/relay-descriptors/votes/x"), Some("votes/x"));
     assert_eq!((module(0).window, module(1).window), (Delay::from_hours(72), Delay::from_days(30)));
     assert_eq!(module(3).replace.iter().map(Criterion::name).collect::<Vec<_>>(), ["Fresh", "newer-content-date"]);
     assert_eq!((module(0).replace[0].name(), module(0).keep[0].name()), ("never", "valid"));
@@ -95,7 +95,10 @@ fn the_same_in_toml_and_a_module_of_ones_own() {
     let config = SyncConfig::parse(toml, Syntax::Toml).expect("understood");
     let isos = &config.modules[0];
     assert_eq!((isos.name.as_str(), &isos.kind), ("isos", &KindChoice::Named("any".to_owned())));
-    assert_eq!(isos.folders.iter().map(TreePath::as_str).collect::<Vec<_>>(), ["pool", "dists/a"]);
+    assert_eq!(
+        (isos.parts[0].of("pool/x"), isos.parts[1].of("dists/a/x"), isos.parts.len()),
+        (Some("x"), Some("x"), 2)
+    );
     assert_eq!((isos.hook.len(), isos.sources[1].form), (2, Form::Pages));
     let twin = "SyncFolder = sync\nSyncIsos = SyncOnly\nSyncSourcesIsos = a https://a.example/, pages+https://b.example/x/\n\
                 IsosOutDirectory = out\nIsosFolders = pool, dists/a\nIsosHook = x 'a b'\nSyncExitLists=NoSync\n";
@@ -120,6 +123,7 @@ fn a_mistake_is_told_with_its_line_and_key() {
         ("ExitListsKind = exits\n", "line 5: ExitListsKind: \"exits\" is no kind"),
         ("ExitListsWindow = soon\n", "line 5: ExitListsWindow: "),
         ("ExitListsFolders = ../x\n", "line 5: ExitListsFolders: \"../x\": it leads out of its folder"),
+        ("ExitListsFolders = a, a/b\n", "line 5: ExitListsFolders: one of these folders"),
         ("ExitListsHook = \"x\n", "line 5: ExitListsHook: the quote"),
         ("Criterionnever = x\n", "line 5: Criterionnever: the name of the criterion"),
         ("RecentPath =\n", "line 5: RecentPath: it is empty"),
