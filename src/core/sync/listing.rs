@@ -32,7 +32,7 @@ pub struct Digest<'a> {
 }
 
 /// Many files.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Listing<T = ()> {
     paths: String,
     digests: Vec<u8>,
@@ -52,6 +52,12 @@ struct Row<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it lists more than can be kept in memory")]
 pub struct Full;
+
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self { paths: String::new(), digests: Vec::new(), rows: Vec::new() }
+    }
+}
 
 impl<T: Copy> Listing<T> {
     /// Adds a file.

@@ -10,13 +10,16 @@
 //! | `path`, `listing`, `stamp` | the words: paths that are safe, what is said of many files, times |
 //! | `index/` | what a source says that it has, read within limits |
 //! | `kinds/` | what a file should be, and a reader that says whether it is |
+//! | `manifest`, `diff` | what is held of a source; what is to be fetched, what goes, and when nothing may |
 //! | `criteria`, `merge` | what is kept, what is replaced, what is recent |
 
 pub mod config;
 pub mod criteria;
+pub mod diff;
 pub mod index;
 pub mod kinds;
 pub mod listing;
+pub mod manifest;
 pub mod merge;
 pub mod path;
 pub mod source;
