@@ -5,6 +5,7 @@
 
 mod later;
 mod ledger;
+mod sync;
 mod upload;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::cli::epilogue::{DOWNLOAD_EXAMPLES, EXIT_STATUS};
 
 pub(crate) use later::{Add, Addable, Chosen, Doors, Run};
 pub(crate) use ledger::{Claimed, Ledger, LedgerCommand};
+pub(crate) use sync::SyncArgs;
 pub(crate) use upload::{Draft, Special, Surplus, Upload};
 
 /// Persistent file transfer: downloads and uploads that outlive their servers, their network and their machine.
@@ -93,6 +95,8 @@ pub(crate) enum Command {
     Abort(Chosen),
     /// Inspect the client-state file, and forget what is in it
     State(State),
+    /// Keep whole trees of files like those of several sources: fetched, validated, merged
+    Sync(Box<SyncArgs>),
     /// Remember files that could not be had yet, and hand them out when it is time to try again
     Ledger(Ledger),
     /// Print the completions for a shell

@@ -100,6 +100,11 @@ pub(crate) fn of_run(asked: &args::Run, prefs: &Preferences, state_file: &Path) 
     settings(&asked.speed, prefs, asked.sync, state_file, Round::new(asked.once, asked.max_time.as_deref())?)
 }
 
+/// What a `sync` needs. How eagerly its files are flushed is its own matter.
+pub(crate) fn of_sync(asked: &args::SyncArgs, prefs: &Preferences, state_file: &Path) -> Result<Settings, Trouble> {
+    settings(&asked.speed, prefs, args::Sync::Full, state_file, Round::of(&asked.patience)?)
+}
+
 fn settings(
     speed: &args::Speed,
     prefs: &Preferences,

@@ -96,8 +96,12 @@ impl<T: Copy> Listing<T> {
 
     /// The file of that path, in a listing that is in order.
     pub fn find(&self, path: &str) -> Option<Entry<'_, T>> {
-        let at = self.rows.binary_search_by(|row| self.path(row).cmp(path)).ok()?;
-        self.get(at)
+        self.get(self.position(path)?)
+    }
+
+    /// The place of that path, in a listing that is in order.
+    pub fn position(&self, path: &str) -> Option<usize> {
+        self.rows.binary_search_by(|row| self.path(row).cmp(path)).ok()
     }
 
     /// Puts it in order by path; of several that say something of one path, the last pushed stays.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{FileTimes, OpenOptions};
-use std::io::Write as _;
+use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -16,6 +16,8 @@ use crate::io::regular::read_regular;
 
 /// So many files are placed together.
 const MANY: usize = 4_096;
+/// What is gathered before it is written, in bytes.
+const GATHER: usize = 64 << 10;
 
 /// A file that waits for its name.
 #[derive(Clone, Debug)]
@@ -26,6 +28,33 @@ pub struct Staged {
     pub to: PathBuf,
     /// What becomes of a file that has the name.
     pub clobber: Clobber,
+}
+
+/// A piece of a file that is made.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// These bytes.
+    Bytes(&'a [u8]),
+    /// So many bytes of another file, from there on; fewer where it ends sooner.
+    Of {
+        /// The file.
+        file: &'a Path,
+        /// From where on.
+        at: u64,
+        /// How many.
+        length: u64,
+    },
+}
+
+/// Where a new file goes.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// Its final name.
+    pub path: PathBuf,
+    /// What becomes of a file that has the name.
+    pub clobber: Clobber,
+    /// Its modification time, where it is not now.
+    pub modified: Option<Epoch>,
 }
 
 /// Files that get their names together, in the order in which they were added.
@@ -55,23 +84,16 @@ impl Batch {
         self.staged.push(staged);
     }
 
-    /// Stages a new file of these bytes, and then those of another file.
+    /// Stages a new file that is made of these pieces.
     ///
     /// # Errors
     /// What the system said.
-    pub fn write(
-        &mut self,
-        bytes: &[u8],
-        then: Option<&Path>,
-        to: PathBuf,
-        clobber: Clobber,
-        modified: Option<Epoch>,
-    ) -> Result<(), LocalFault> {
+    pub fn write(&mut self, pieces: &[Piece<'_>], to: Placed) -> Result<(), LocalFault> {
         self.made += 1;
         let from = self.folder.join(self.made.to_string());
         durable::remove(&from)?;
-        fill(&from, bytes, then, modified)?;
-        self.add(Staged { from, to, clobber });
+        fill(&from, pieces, to.modified)?;
+        self.add(Staged { from, to: to.path, clobber: to.clobber });
         Ok(())
     }
 
@@ -106,19 +128,41 @@ impl Batch {
     }
 }
 
-fn fill(path: &Path, bytes: &[u8], then: Option<&Path>, modified: Option<Epoch>) -> Result<(), LocalFault> {
+fn fill(path: &Path, pieces: &[Piece<'_>], modified: Option<Epoch>) -> Result<(), LocalFault> {
     let local = |error| local_fault("write", path, &error);
-    let mut file = effects::open(OpenOptions::new().write(true).create_new(true).mode(0o666), path).map_err(local)?;
-    effects::Writer(&file).write_all(bytes).map_err(local)?;
-    if let Some(source) = then {
-        let from = read_regular(source).map_err(|error| local_fault("read", source, &error))?;
-        let length = from.metadata().map_err(|error| local_fault("read", source, &error))?.len();
-        std::io::Seek::seek(&mut file, std::io::SeekFrom::End(0)).map_err(local)?;
-        effects::copy(&from, &file, length).map_err(local)?;
+    let file = effects::open(OpenOptions::new().write(true).create_new(true).mode(0o666), path).map_err(local)?;
+    let mut out = BufWriter::with_capacity(GATHER, effects::Writer(&file));
+    for piece in pieces {
+        match piece {
+            Piece::Bytes(bytes) => out.write_all(bytes).map_err(local)?,
+            Piece::Of { file, at, length } => {
+                let read = |error| local_fault("read", file, &error);
+                let mut from = read_regular(file).map_err(read)?;
+                from.seek(SeekFrom::Start(*at)).map_err(read)?;
+                pass(&mut from.take(*length), &mut out, read, local)?;
+            }
+        }
     }
-    match modified {
-        Some(at) => set_modified(&file, at).map_err(local),
-        None => Ok(()),
+    out.flush().map_err(local)?;
+    drop(out);
+    modified.map_or(Ok(()), |at| set_modified(&file, at).map_err(local))
+}
+
+/// What fails tells which of the two files it was.
+fn pass(
+    from: &mut impl Read,
+    to: &mut impl Write,
+    read: impl Fn(io::Error) -> LocalFault,
+    written: impl Fn(io::Error) -> LocalFault,
+) -> Result<(), LocalFault> {
+    let mut piece = vec![0; GATHER];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => to.write_all(&piece[..n]).map_err(&written)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(read(error)),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ mod own_index;
 mod tests;
 mod unpack;
 
-pub use batch::{Batch, Staged, set_time};
+pub use batch::{Batch, Piece, Placed, Staged, set_time};
 pub use book::Book;
 pub use command::{CommandKeep, CommandReplace, run_hook};
 pub use index_file::{ReadFault, read_index, read_small};
