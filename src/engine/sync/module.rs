@@ -72,7 +72,7 @@ impl Work<'_, '_> {
             counts.indexed = at.index.as_ref().map_or(0, |index| index.listing.len());
             counts.refused = at.index.as_ref().map_or(0, |index| index.refused.count);
             counts.needed = at.needed.iter().filter(|needed| **needed).count();
-            counts.left = counts.needed;
+            counts.left = if self.job.depth == Depth::Full { counts.needed } else { 0 };
         }
         if self.job.depth == Depth::Plan {
             sources.iter().for_each(|at| self.count_lost(at));

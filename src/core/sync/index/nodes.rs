@@ -11,6 +11,7 @@ use super::json::{Token, Tokens};
 use super::{BadIndex, MAX_ENTRIES};
 use crate::core::digest::{Algorithm, Expected};
 use crate::core::range::Length;
+use crate::core::sync::path::check_name;
 use crate::core::sync::stamp;
 use crate::core::time::Epoch;
 
@@ -231,7 +232,10 @@ impl Walk {
         let Some(Node::Folder(mut folder)) = self.open.pop() else { return Ok(()) };
         if folder.name.is_none() {
             folder.name = Some(name.to_owned());
-            if let Some(Folder { place: Place::At(around), .. }) = self.folder() {
+            if let Err(why) = check_name(name) {
+                gather.refuse(name, why);
+                folder.place = Place::Nowhere;
+            } else if let Some(Folder { place: Place::At(around), .. }) = self.folder() {
                 folder.place = gather.below(around, name).map_or(Place::Nowhere, Place::At);
             }
         }
