@@ -66,32 +66,41 @@ pub struct Manifest {
     pub damaged: bool,
 }
 
-impl Manifest {
-    /// Reads one, line by line. One of another version, or of another making, is as good as none: then every file is
-    /// looked at again.
-    pub fn read<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
-        let mut manifest = Self::default();
-        let mut read = 0;
-        for (n, line) in lines.enumerate() {
-            if n == 0 {
-                if line != HEAD.trim_end().as_bytes() {
-                    manifest.damaged = true;
-                    return manifest;
-                }
-                continue;
-            }
-            if manifest.take(line).is_none() {
-                manifest.damaged = true;
-                break;
-            }
-            read += usize::from(!line.starts_with(b"i\t"));
-        }
-        manifest.files.put_in_order();
-        manifest.files.retain(|entry| entry.tag != Held::Gone);
-        manifest.surplus = read - manifest.files.len();
-        manifest
+/// Reads a manifest, line by line.
+#[derive(Debug, Default)]
+pub struct Reading {
+    manifest: Manifest,
+    lines: usize,
+    read: usize,
+}
+
+impl Reading {
+    /// The next line, without its end. Whether there is any use in another one.
+    ///
+    /// One of another version, or of another making, is as good as none: then every file is looked at again.
+    pub fn line(&mut self, line: &[u8]) -> bool {
+        self.lines += 1;
+        let sound = match self.lines {
+            1 => line == HEAD.trim_end().as_bytes(),
+            _ => self.manifest.take(line).is_some(),
+        };
+        self.read += usize::from(sound && self.lines > 1 && !line.starts_with(b"i\t"));
+        self.manifest.damaged |= !sound;
+        sound
     }
 
+    /// There are no more lines; the last one did not end where `torn`.
+    pub fn finish(self, torn: bool) -> Manifest {
+        let mut manifest = self.manifest;
+        manifest.damaged |= torn;
+        manifest.files.put_in_order();
+        manifest.files.retain(|entry| entry.tag != Held::Gone);
+        manifest.surplus = self.read - manifest.files.len();
+        manifest
+    }
+}
+
+impl Manifest {
     fn take(&mut self, line: &[u8]) -> Option<()> {
         let line = std::str::from_utf8(line).ok()?;
         let (said, sum) = line.rsplit_once('\t')?;
@@ -177,7 +186,13 @@ mod tests {
     }
 
     fn read(text: &[u8]) -> Manifest {
-        Manifest::read(text.split(|b| *b == b'\n').filter(|line| !line.is_empty()))
+        let mut reading = Reading::default();
+        let mut lines = text.split_inclusive(|b| *b == b'\n');
+        let torn = lines.by_ref().find_map(|line| match line.strip_suffix(b"\n") {
+            None => Some(true),
+            Some(line) => (!reading.line(line)).then_some(false),
+        });
+        reading.finish(torn == Some(true))
     }
 
     fn held(manifest: &Manifest) -> Vec<(&str, Held)> {

@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 use crate::core::failure::LocalFault;
 use crate::core::sync::listing::Entry;
-use crate::core::sync::manifest::{Held, Manifest, Memory, line, line_of_memory};
+use crate::core::sync::manifest::{Held, Manifest, Memory, Reading, line, line_of_memory};
 use crate::io::durable::{self, Clobber, local_fault};
 use crate::io::effects;
 use crate::io::regular::{read_regular, regular};
@@ -94,23 +94,14 @@ fn read(path: &Path) -> Result<Manifest, LocalFault> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Manifest::default()),
         other => other.map_err(local)?,
     };
-    let mut lines = Lines { from: BufReader::new(file), line: Vec::new() };
-    let mut all = Vec::new();
-    // Bounded by the file, which is ours.
-    while lines.next().map_err(local)? {
-        all.extend_from_slice(&lines.line);
-    }
-    Ok(Manifest::read(all.split_inclusive(|b| *b == b'\n').map(|line| line.strip_suffix(b"\n").unwrap_or(b"\xff"))))
-}
-
-struct Lines {
-    from: BufReader<File>,
-    line: Vec<u8>,
-}
-
-impl Lines {
-    fn next(&mut self) -> std::io::Result<bool> {
-        self.line.clear();
-        Ok((&mut self.from).take(MAX_LINE).read_until(b'\n', &mut self.line)? > 0)
+    let (mut file, mut line, mut reading) = (BufReader::new(file), Vec::new(), Reading::default());
+    loop {
+        line.clear();
+        let n = (&mut file).take(MAX_LINE).read_until(b'\n', &mut line).map_err(local)?;
+        match line.strip_suffix(b"\n") {
+            Some(whole) if reading.line(whole) => {}
+            Some(_) => return Ok(reading.finish(false)),
+            None => return Ok(reading.finish(n > 0)),
+        }
     }
 }
