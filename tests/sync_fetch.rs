@@ -266,3 +266,20 @@ fn a_dry_run_changes_nothing_but_tells() {
     let source = &report["modules"][0]["sources"][0];
     assert_eq!((&source["deleted"], &source["needed"], held(&set)), (&1.into(), &0.into(), 3));
 }
+
+#[test]
+fn a_file_that_becomes_a_folder_costs_itself_and_nothing_else() {
+    let (one, set) = (Instance::start(), Syncing::new());
+    one.put("recent/exit-lists/a", exit_list(10, 1));
+    set.exit_lists_from(&[&one], "");
+    set.run().exits(0);
+    one.remove("recent/exit-lists/a");
+    one.put("recent/exit-lists/a/x", exit_list(10, 2));
+    one.put("recent/exit-lists/b", exit_list(10, 3));
+    set.run().exits(4).says_all(&["recent/exit-lists/a/x: its place is taken"]);
+    assert_eq!(set.names(OUT), ["a", "b"]);
+    // By now the file that is gone there is gone here as well; the tree that lasts keeps it.
+    set.run().exits(0).says_all(&["recent/exit-lists/a/x: at byte 0: its place is taken"]);
+    assert_eq!((set.names(OUT).len(), held(&set)), (2, 2));
+    assert_eq!(set.names("recent"), ["exit-lists/a", "exit-lists/b"]);
+}

@@ -18,7 +18,7 @@ use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
 use crate::engine::{Ending, Job, Report, SyncMode};
 use crate::io::durable::Clobber;
-use crate::io::sync::{Batch, Piece, Placed, Staged, set_time, standing};
+use crate::io::sync::{Batch, Piece, Placed, Staged, is_free, set_time, standing};
 
 /// So many files are fetched in one run of the engine, and flushed and placed together.
 const AT_ONCE: usize = 2_000;
@@ -58,7 +58,32 @@ impl Work<'_, '_> {
         Ok(())
     }
 
+    /// Those that can be placed. Where a file has become a folder, or the other way round, what stands there has to go first.
+    fn placeable(&mut self, sources: &[At<'_>], wants: Vec<Want>) -> Result<Vec<Want>, Halt> {
+        let mut placeable = Vec::with_capacity(wants.len());
+        for want in wants {
+            let mut taken = false;
+            for taker in &want.takers {
+                taken |= !is_free(&sources[*taker].root, &want.path)?;
+            }
+            if !taken {
+                placeable.push(want);
+                continue;
+            }
+            self.warn(format!(
+                "{}: its place is taken by a folder, or lies in what is a file here; it is left out",
+                want.path
+            ));
+            for taker in want.takers {
+                let counts = &mut self.report.sources[taker].counts;
+                (counts.failed, counts.left) = (counts.failed + 1, counts.left - 1);
+            }
+        }
+        Ok(placeable)
+    }
+
     fn fetch_some(&mut self, sources: &mut [At<'_>], wants: Vec<Want>) -> Result<(), Halt> {
+        let wants = self.placeable(sources, wants)?;
         let (here, away): (Vec<Want>, Vec<Want>) = wants.into_iter().partition(|want| want.held_by.is_some());
         let jobs = away.iter().map(|want| self.job(want, &sources[want.takers[0]])).collect();
         let reports = self.transfer(jobs, SyncMode::None)?;

@@ -34,8 +34,8 @@ impl Work<'_, '_> {
                 None => self.read_index(n, &mut sources[n]),
             }
         }
-        // The sync's own rhythm says when an index is asked for again, and not a backoff.
-        self.forget(reports.iter().filter(|report| failure(report).is_some()))?;
+        // The sync's own rhythm says when an index is asked for again, and not a backoff; unless a part of it is here.
+        self.forget(reports.iter().filter(|report| failure(report).is_some() && report.held == Length::ZERO))?;
         for (n, at) in sources.iter_mut().enumerate() {
             if at.source.form == Form::Pages {
                 self.fetch_pages(n, at)?;

@@ -22,7 +22,7 @@ use crate::core::sync::manifest::{Held, sha256};
 use crate::core::sync::merge::{Local, MergeAction, decide, is_recent, may_keep};
 use crate::core::sync::path::Part;
 use crate::io::durable::{self, Clobber};
-use crate::io::sync::{Batch, CommandKeep, CommandReplace, Looked, OWN, Piece, Placed, look, standing};
+use crate::io::sync::{Batch, CommandKeep, CommandReplace, Looked, OWN, Piece, Placed, is_free, look, standing};
 
 /// Our own trees, and what is about to be placed in them.
 pub(super) struct Trees {
@@ -189,6 +189,11 @@ impl Work<'_, '_> {
         pieces: &[Piece<'_>],
         to: PathBuf,
     ) -> Result<MergeAction, Halt> {
+        if !can_stand(&self.module.out, &to)? {
+            let taken = "its place is taken by a folder, or lies in what is a file here";
+            self.reject(trees, file.n, file.path, 0, &Fault::Refused(taken.to_owned()));
+            return Ok(MergeAction::KeepLocal);
+        }
         let local = trees.local(&to, file.kind)?;
         let action = decide(&local, &candidate(file, copy), &trees.replace);
         let counts = self.counts(file.n);
@@ -315,7 +320,11 @@ impl Trees {
         clobber: Clobber,
         copy: &Copy,
     ) -> Result<(), Halt> {
-        let Some((_, batch)) = &mut self.recent else { return Ok(()) };
+        let Some((root, batch)) = &mut self.recent else { return Ok(()) };
+        if !can_stand(root, &to)? {
+            tracing::warn!(path = shown(&to), "its place in recent is taken by something of another sort");
+            return Ok(());
+        }
         let clobber = if self.pending.contains_key(&to) { Clobber::Replace } else { clobber };
         batch.write(pieces, Placed { path: to.clone(), clobber, modified: copy.facts.date })?;
         self.pending.insert(to, copy.clone());
@@ -326,6 +335,11 @@ impl Trees {
     pub(super) fn is_pending(&self, path: &Path) -> bool {
         self.pending.contains_key(path)
     }
+}
+
+/// Can a file stand at this path of a tree?
+fn can_stand(root: &Path, to: &Path) -> Result<bool, LocalFault> {
+    to.strip_prefix(root).ok().and_then(Path::to_str).map_or(Ok(false), |path| is_free(root, path))
 }
 
 /// The path of a file in our own `recent`, which is the folder of that name in a source.

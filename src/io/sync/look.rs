@@ -67,6 +67,26 @@ pub fn look(path: &Path, kind: &'static Kind, see: &mut dyn FnMut(Segment)) -> R
     Ok(looked)
 }
 
+/// Can a file stand at this path below a folder? Not where a folder stands there, or a file in the place of a folder.
+///
+/// # Errors
+/// What the system said.
+pub fn is_free(root: &Path, path: &str) -> Result<bool, LocalFault> {
+    let mut place = root.to_owned();
+    let mut components = path.split('/').peekable();
+    while let Some(component) = components.next() {
+        place.push(component);
+        match place.metadata() {
+            Ok(meta) if meta.is_dir() == components.peek().is_some() => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+            Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(false),
+            Err(error) => return Err(local_fault("look at", &place, &error)),
+        }
+    }
+    Ok(true)
+}
+
 /// A regular file as it stands; nothing where there is none, or something else.
 ///
 /// # Errors

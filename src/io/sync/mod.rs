@@ -17,7 +17,7 @@ pub use batch::{Batch, Piece, Placed, Staged, set_time};
 pub use book::Book;
 pub use command::{CommandKeep, CommandReplace, run_hook};
 pub use index_file::{ReadFault, read_index, read_small};
-pub use look::{Looked, look, standing};
+pub use look::{Looked, is_free, look, standing};
 pub use own_index::{OwnIndex, files_below, write_own_index};
 pub use unpack::unpacked;
 

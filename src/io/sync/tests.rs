@@ -147,6 +147,17 @@ fn a_look_sees_what_would_be_kept() {
 }
 
 #[test]
+fn a_place_is_free_or_taken_by_something_of_another_sort() {
+    let dir = tempfile::tempdir().expect("a folder");
+    fs::create_dir_all(dir.path().join("a/b")).expect("made");
+    fs::write(dir.path().join("a/f"), "x").expect("written");
+    for (path, free) in [("a/f", true), ("a/g", true), ("a/b", false), ("a/f/g", false), ("x/y/z", true), ("a", false)]
+    {
+        assert_eq!(is_free(dir.path(), path), Ok(free), "{path}");
+    }
+}
+
+#[test]
 fn only_what_an_index_can_list_is_listed() {
     let dir = tempfile::tempdir().expect("a folder");
     for path in ["a/b", "a/.hidden", "a/x.tmp", ".persxfer-sync/y", "c"] {

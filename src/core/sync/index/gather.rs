@@ -141,6 +141,7 @@ impl Gather {
             self.refused.count += twice;
             self.refused.told.push(format!("{twice} paths stand in it more than once; the last word counts"));
         }
+        self.refuse_folders();
         self.refuse_twins();
         self.mirrors.sort_by(|a, b| a.0.cmp(&b.0));
         Index {
@@ -151,6 +152,18 @@ impl Gather {
             refused: self.refused,
             mirrors: self.mirrors,
         }
+    }
+
+    /// What is a folder elsewhere in the index cannot be a file as well.
+    fn refuse_folders(&mut self) {
+        let (folders, refused) = (&self.folders, &mut self.refused);
+        self.listing.retain(|entry| {
+            let is_folder = folders.contains(entry.path);
+            if is_folder {
+                refused.add(entry.path, "it is a folder as well");
+            }
+            !is_folder
+        });
     }
 
     /// Of paths that differ only in the case of their letters, the first by the alphabet stays.

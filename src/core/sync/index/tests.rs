@@ -133,6 +133,13 @@ fn two_names_that_are_one_somewhere() {
 }
 
 #[test]
+fn what_is_a_folder_is_no_file() {
+    let text = r#"{"files":[{"path":"a"},{"path":"b"}],"directories":[{"path":"a","files":[{"path":"x"}]}]}"#;
+    let index = json(text).expect("an index");
+    assert_eq!((paths(&index), index.refused.count), (vec!["a/x", "b"], 1));
+}
+
+#[test]
 fn b09_what_is_no_index() {
     let nested = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
     let within = with_files(&format!(r#"{{"path":"x","y":{nested}}}"#));
