@@ -265,11 +265,12 @@ impl At<'_> {
         at.is_some_and(|at| self.needs(at))
     }
 
-    /// Where a file of it is; of a metalink, where that says.
+    /// Where a file of it is; of a metalink, where that says, which from the internet leads to no private network.
     fn urls_of(&self, path: &str) -> Vec<MirrorUrl> {
+        let is_allowed = |url: &MirrorUrl| url.is_public_host() || !self.source.base.is_public_host();
         let named = self.index.as_ref().and_then(|index| {
             let at = index.mirrors.binary_search_by(|(name, _)| name.as_str().cmp(path)).ok()?;
-            Some(index.mirrors[at].1.clone())
+            Some(index.mirrors[at].1.iter().filter(|url| is_allowed(url)).cloned().collect::<Vec<_>>())
         });
         named.filter(|urls| !urls.is_empty()).unwrap_or_else(|| self.source.url_of(path).into_iter().collect())
     }

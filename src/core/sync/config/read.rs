@@ -27,6 +27,8 @@ const GENERAL: [&str; 4] = ["SyncFolder", "RecentPath", "IndexPath", "InstanceBa
 const ENDINGS: [&str; 7] = ["OutDirectory", "Folders", "Kind", "Window", "Hook", "Keep", "Replace"];
 const SOURCES: &str = "SyncSources";
 const CRITERION: &str = "Criterion";
+/// The most modules, and the most sources of one.
+const MAX: usize = 100;
 /// How long files stay in `recent`, if nothing else is said (B4).
 const WINDOW: Delay = Delay::from_hours(72);
 
@@ -44,6 +46,9 @@ pub(super) fn config(all: &[Setting]) -> Result<SyncConfig, BadConfig> {
         }
     }
     let stems: Vec<&Setting> = all.iter().filter(|setting| stem_of(&setting.key).is_some()).collect();
+    if let Some(surplus) = stems.get(MAX) {
+        return Err(surplus.bad(format!("there are more than {MAX} modules")));
+    }
     let settings = Settings { criteria: criteria(&by_key)?, by_key };
     let left_alone = left_alone(all, &stems)?;
     let modules = stems.into_iter().map(|setting| settings.module(setting)).collect::<Result<Vec<_>, _>>()?;
@@ -73,7 +78,12 @@ fn stem_of(key: &str) -> Option<&str> {
     if GENERAL.contains(&key) || key.starts_with(SOURCES) {
         return None;
     }
-    key.strip_prefix("Sync").filter(|stem| stem.starts_with(|c: char| c.is_ascii_uppercase()))
+    key.strip_prefix("Sync").filter(|stem| stem.starts_with(|c: char| c.is_ascii_uppercase()) && is_word(stem))
+}
+
+/// It becomes the name of a folder, and is shown.
+fn is_word(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// The commands that are criteria.
@@ -81,8 +91,8 @@ fn criteria<'a>(by_key: &BTreeMap<&'a str, &'a Setting>) -> Result<BTreeMap<&'a 
     let mut found = BTreeMap::new();
     for (key, setting) in by_key {
         let Some(name) = key.strip_prefix(CRITERION) else { continue };
-        if name.is_empty() || KEEP_NAMES.contains(&name) || REPLACE_NAMES.contains(&name) {
-            return Err(setting.bad("the name of the criterion is missing, or it is one that is there already"));
+        if !is_word(name) || KEEP_NAMES.contains(&name) || REPLACE_NAMES.contains(&name) {
+            return Err(setting.bad("its name is missing, no word of letters and digits, or one that is there already"));
         }
         found.insert(name, setting.words()?);
     }
@@ -207,7 +217,11 @@ impl Settings<'_> {
     fn sources(&self, key: &str) -> Result<Vec<Source>, BadConfig> {
         let Some(setting) = self.get(key) else { return Ok(Vec::new()) };
         let mut sources: Vec<Source> = Vec::new();
-        for text in setting.list()? {
+        let texts = setting.list()?;
+        if texts.len() > MAX {
+            return Err(setting.bad(format!("there are more than {MAX} sources")));
+        }
+        for text in texts {
             let source = Source::parse(text).map_err(|why| setting.bad(why.to_string()))?;
             if let Some(other) = sources.iter().find(|other| other.folder == source.folder) {
                 let why = format!("{} and {} would share the folder {}", other.index, source.index, source.folder);

@@ -5,12 +5,14 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::{BadConfig, Setting, Value};
+use crate::core::printable::printable;
 
 /// The settings of a file, in order.
 pub(super) fn read(text: &str) -> Result<Vec<Setting>, BadConfig> {
     let line = |span: Range<usize>| text.bytes().take(span.start).filter(|b| *b == b'\n').count() + 1;
-    let table = DeTable::parse(text)
-        .map_err(|error| BadConfig::new(error.span().map_or(1, line), "", error.message().trim().replace('\n', " ")))?;
+    let table = DeTable::parse(text).map_err(|error| {
+        BadConfig::new(error.span().map_or(1, line), "", printable(error.message().trim()).replace('\n', " "))
+    })?;
     let setting = |(key, value): (&toml::Spanned<_>, &toml::Spanned<DeValue<'_>>)| {
         let (key, line): (&std::borrow::Cow<'_, str>, _) = (key.get_ref(), line(key.span()));
         match value_of(value.get_ref()) {

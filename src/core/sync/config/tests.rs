@@ -117,6 +117,8 @@ fn a_mistake_is_told_with_its_line_and_key() {
         ("SyncSourcesTorperf = https://a/\n", "line 5: SyncSourcesTorperf: SyncTorperf is missing"),
         ("TorperfFilesWindow = 3d\n", "line 5: TorperfFilesWindow: SyncTorperfFiles is missing"),
         ("Syncing = x\n", "line 5: Syncing: it is no key"),
+        ("SyncA/../b = NoSync\n", "line 5: SyncA/../b: it is no key"),
+        ("Criterion../x = y\n", "line 5: Criterion../x: its name is missing, no word"),
         ("SyncTorperfFiles = SyncOnly\n", "SyncSourcesTorperfFiles: it is missing"),
         ("ExitListsReplace = nevr\n", "line 5: ExitListsReplace: \"nevr\" is no criterion; there are never, newer-"),
         ("ExitListsKeep = valid,\n", "line 5: ExitListsKeep: something in it is empty"),
@@ -125,7 +127,7 @@ fn a_mistake_is_told_with_its_line_and_key() {
         ("ExitListsFolders = ../x\n", "line 5: ExitListsFolders: \"../x\": it leads out of its folder"),
         ("ExitListsFolders = a, a/b\n", "line 5: ExitListsFolders: one of these folders"),
         ("ExitListsHook = \"x\n", "line 5: ExitListsHook: the quote"),
-        ("Criterionnever = x\n", "line 5: Criterionnever: the name of the criterion"),
+        ("Criterionnever = x\n", "line 5: Criterionnever: its name is missing"),
         ("RecentPath =\n", "line 5: RecentPath: it is empty"),
     ] {
         let error = refused(&format!("{LEAST}{more}"));
