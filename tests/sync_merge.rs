@@ -98,7 +98,7 @@ fn b04_a_truncated_file_keeps_what_came_before() {
     all.sort();
     wanted.sort();
     assert_eq!(all, wanted);
-    assert_eq!(set.tree("recent")["relay-descriptors/server-descriptors/x"], text[..third].as_bytes());
+    assert_eq!(set.tree("recent")["relay-descriptors/server-descriptors/x"], &text.as_bytes()[..third]);
 }
 
 #[test]
@@ -246,6 +246,15 @@ fn b28_of_a_file_with_one_known_descriptor_the_new_one_is_added() {
     assert!(others[0].0.starts_with(&format!("{folder}/x-")) && *others[0].1 == each[2].as_bytes());
     set.run().exits(0);
     assert_eq!(set.tree("recent"), recent);
+}
+
+#[test]
+fn a_file_where_no_kind_belongs_is_warned_of_once() {
+    let (one, set) = (Instance::start(), Syncing::new());
+    one.put("recent/relay-descriptors/novelties/x", "anything\n");
+    relays(&set, &[&one]);
+    set.run().exits(0).says_all(&["novelties/x", "nobody knows what belongs in its folder"]);
+    assert!(!set.run().stderr.contains("nobody knows") && set.names("out").is_empty());
 }
 
 #[test]

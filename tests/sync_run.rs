@@ -143,6 +143,31 @@ fn is_staged(path: &Path) -> bool {
 }
 
 #[test]
+fn what_a_run_has_finished_meanwhile_is_not_fetched_again() {
+    let (one, set) = (Instance::start(), Syncing::new());
+    let big = support::noise(8, 600_000);
+    one.put("recent/any/big", big.as_slice());
+    let served = support::Served::new(&big);
+    let cut = std::sync::atomic::AtomicBool::new(false);
+    one.answer("/recent/any/big", move |asked| match cut.swap(true, std::sync::atomic::Ordering::SeqCst) {
+        false => served.reply(asked).cut(300_000, support::End::Close),
+        true => served.reply(asked),
+    });
+    set.configure(&module("Any", &[&one], "AnyFolders = recent/any"));
+    set.run().exits(4);
+    let listed = set.world.list(&[]);
+    assert_eq!((listed.len(), listed[0]["name"].as_str()), (1, Some("big")), "a transfer like any other");
+    set.world.px(["run"]).run().exits(0);
+    let asked = one.asked_for("/recent/any/big");
+    assert_eq!(set.sources(0)[0]["fetched"], 1);
+    assert_eq!(one.asked_for("/recent/any/big"), asked);
+    assert!(
+        set.tree("out/Any")["big"] == *big && set.world.list(&["--all"]).len() == 1,
+        "the index is left in the state"
+    );
+}
+
+#[test]
 fn a_run_that_is_repeated_ends_when_it_is_told_to() {
     let (one, set) = (Instance::start(), Syncing::new());
     one.put(ONE, exit_list(10, 1));

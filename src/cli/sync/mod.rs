@@ -133,7 +133,7 @@ impl<'s> Show<'s> {
         match notice {
             SyncNotice::Transfer(notice) => {
                 self.view.notice(notice, foreign::now());
-                if let Notice::Ended(report) = notice
+                if let Notice::Ended(report) = &**notice
                     && !matches!(report.ending, Ending::Complete { .. } | Ending::Unchanged { .. })
                 {
                     let (_, line) = report::line(report, &Digests::default(), None, foreign::now());

@@ -260,7 +260,8 @@ fn want(sources: &[At<'_>], n: usize, entry: &Entry<'_>) -> Option<Want> {
 }
 
 impl At<'_> {
-    fn needs_path(&self, path: &str) -> bool {
+    /// The same, by its path.
+    pub(super) fn needs_path(&self, path: &str) -> bool {
         let at = self.index.as_ref().and_then(|index| index.listing.position(path));
         at.is_some_and(|at| self.needs(at))
     }

@@ -171,7 +171,7 @@ impl Work<'_, '_> {
         }
         let settings = Settings { rounds: Rounds::Once, sync, ..self.job.settings.clone() };
         let tell = &mut *self.tell;
-        Ok(run(settings, jobs, self.stop, &mut |notice| tell(SyncNotice::Transfer(notice)))?)
+        Ok(run(settings, jobs, self.stop, &mut |notice| tell(SyncNotice::Transfer(Box::new(notice))))?)
     }
 
     /// Takes transfers out of the state that need not be remembered.

@@ -99,13 +99,10 @@ impl Work<'_, '_> {
         }
         let Some(below) = self.module.parts.iter().find_map(|part: &Part| part.of(path)) else { return Ok(()) };
         let Some(kind) = self.kind_of(path) else {
-            return Ok(self.reject(
-                trees,
-                n,
-                path,
-                0,
-                &Fault::Refused("nobody knows what belongs in its folder".into()),
-            ));
+            self.reject(n, path, 0, &Fault::Refused("nobody knows what belongs in its folder".into()));
+            let digest = at.entry(path).and_then(|entry| entry.digest).map(Digest::expected);
+            trees.marks.push((n, path.to_owned(), Held::Rejected, digest));
+            return Ok(());
         };
         let file = File { n, source: &at.source.name, path, below, place: &place, kind };
         let mut whole = None;
@@ -163,13 +160,13 @@ impl Work<'_, '_> {
         let facts = match segment.verdict {
             Ok(facts) => facts,
             Err(fault) => {
-                self.reject(trees, file.n, file.path, segment.at, &fault);
+                self.reject(file.n, file.path, segment.at, &fault);
                 return Ok(Held::Rejected);
             }
         };
         let copy = Copy { facts, size: looked.size, sha256: looked.sha256, place: file.place.to_owned() };
         if let Err(fault) = may_keep(&candidate(file, &copy), &trees.keep) {
-            self.reject(trees, file.n, file.path, 0, &fault);
+            self.reject(file.n, file.path, 0, &fault);
             return Ok(Held::Rejected);
         }
         let pieces = [Piece::Bytes(looked.prefix.as_bytes()), Piece::Of { file: file.place, at: 0, length: u64::MAX }];
@@ -191,7 +188,7 @@ impl Work<'_, '_> {
     ) -> Result<MergeAction, Halt> {
         if !can_stand(&self.module.out, &to)? {
             let taken = "its place is taken by a folder, or lies in what is a file here";
-            self.reject(trees, file.n, file.path, 0, &Fault::Refused(taken.to_owned()));
+            self.reject(file.n, file.path, 0, &Fault::Refused(taken.to_owned()));
             return Ok(MergeAction::KeepLocal);
         }
         let local = trees.local(&to, file.kind)?;
@@ -253,7 +250,7 @@ impl Work<'_, '_> {
     }
 
     /// Something is not what it should be.
-    pub(super) fn reject(&mut self, _: &mut Trees, n: usize, path: &str, at: u64, fault: &Fault) {
+    pub(super) fn reject(&mut self, n: usize, path: &str, at: u64, fault: &Fault) {
         let (name, url) = (&self.report.sources[n].name, &self.report.sources[n].url);
         let line = format!("{name} ({url}): {path}: at byte {at}: {fault}; it is not kept");
         self.counts(n).rejected += 1;

@@ -61,7 +61,7 @@ pub enum Depth {
 #[derive(Clone, Debug)]
 pub enum SyncNotice {
     /// With a transfer.
-    Transfer(Notice),
+    Transfer(Box<Notice>),
     /// A warning: one line, printable.
     Warning(String),
     /// News: one line, printable.

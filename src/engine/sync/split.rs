@@ -58,14 +58,14 @@ impl Work<'_, '_> {
         let facts = match &segment.verdict {
             Ok(facts) => facts,
             Err(fault) => {
-                self.reject(trees, file.n, file.path, segment.at, fault);
+                self.reject(file.n, file.path, segment.at, fault);
                 return Ok(None);
             }
         };
         let prefix = if segment.annotated { String::new() } else { file.kind.annotation() };
         let copy = copy_of(file, segment, facts, &prefix);
         if let Err(fault) = may_keep(&candidate(file, &copy), &trees.keep) {
-            self.reject(trees, file.n, file.path, segment.at, &fault);
+            self.reject(file.n, file.path, segment.at, &fault);
             return Ok(None);
         }
         let to = self.own_place(file, facts);

@@ -14,8 +14,8 @@ use crate::io::part;
 use crate::io::state_file::StateFile;
 
 impl Work<'_, '_> {
-    /// Clears the staging folders of what nobody goes on with. A file that is whole there was never placed; it is fetched
-    /// again, because it was not flushed.
+    /// Clears the staging folders of what nobody goes on with. A file that is whole there was never placed: because it may not
+    /// have been flushed, it is fetched again, unless a digest will tell when it is merged.
     pub(super) fn sweep(&mut self, sources: &[At<'_>]) -> Result<(), Halt> {
         let staged: Vec<(&At<'_>, PathBuf)> = sources.iter().map(|at| (at, at.staging())).collect();
         if staged.iter().all(|(_, folder)| !folder.exists()) {
@@ -26,10 +26,12 @@ impl Work<'_, '_> {
         let (mut claimed, mut stale) = (HashSet::new(), Vec::new());
         for record in document.transfers() {
             let Some((at, path)) = staged_of(&record, &staged) else { continue };
-            let wanted = at.index.is_none() || at.entry(path).is_some();
-            let under_way = matches!(record.status, Status::Pending | Status::Suspended | Status::Failed { .. });
-            match record.path.as_deref() {
-                Some(target) if wanted && under_way => claimed.extend(part::file_names(target)),
+            let wanted = at.index.is_none() || at.needs_path(path);
+            match (record.path.as_deref().filter(|_| wanted), &record.status) {
+                (Some(target), Status::Pending | Status::Suspended | Status::Failed { .. }) => {
+                    claimed.extend(part::file_names(target));
+                }
+                (Some(target), Status::Done) if !record.digests.is_empty() => _ = claimed.insert(target.to_owned()),
                 _ => stale.push(record.id),
             }
         }
