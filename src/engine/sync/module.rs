@@ -1,6 +1,7 @@
 //! One module, from its lock to its report (B8, steps 1 to 10).
 
 use super::source::At;
+use super::sweep::When;
 use super::{Depth, Halt, ModuleReport, Outcome, SourceState, SyncJob, SyncNotice, Tell};
 use crate::core::failure::LocalFault;
 use crate::core::printable::printable;
@@ -78,8 +79,12 @@ impl Work<'_, '_> {
             sources.iter().for_each(|at| self.count_lost(at));
             return Ok(());
         }
-        self.sweep(&sources)?;
+        self.sweep(&sources, When::Before)?;
         self.fetch_files(&mut sources)?;
+        if !self.stop.is_requested() {
+            // What another source's folder turned out to hold was not taken from where it was staged.
+            self.sweep(&sources, When::After)?;
+        }
         for (n, at) in sources.iter_mut().enumerate() {
             self.delete(n, at)?;
         }

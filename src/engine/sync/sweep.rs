@@ -13,10 +13,19 @@ use crate::io::durable::{self, local_fault};
 use crate::io::part;
 use crate::io::state_file::StateFile;
 
+/// When staging folders are swept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Before files are fetched.
+    Before,
+    /// After all of them were.
+    After,
+}
+
 impl Work<'_, '_> {
-    /// Clears the staging folders of what nobody goes on with. A file that is whole there was never placed: because it may not
-    /// have been flushed, it is fetched again, unless a digest will tell when it is merged.
-    pub(super) fn sweep(&mut self, sources: &[At<'_>]) -> Result<(), Halt> {
+    /// Clears the staging folders of what nobody goes on with. Before anything is fetched, a file that is whole there stays
+    /// where a digest will tell whether it was flushed; any other is fetched again.
+    pub(super) fn sweep(&mut self, sources: &[At<'_>], when: When) -> Result<(), Halt> {
         let staged: Vec<(&At<'_>, PathBuf)> = sources.iter().map(|at| (at, at.staging())).collect();
         if staged.iter().all(|(_, folder)| !folder.exists()) {
             return Ok(());
@@ -31,7 +40,9 @@ impl Work<'_, '_> {
                 (Some(target), Status::Pending | Status::Suspended | Status::Failed { .. }) => {
                     claimed.extend(part::file_names(target));
                 }
-                (Some(target), Status::Done) if !record.digests.is_empty() => _ = claimed.insert(target.to_owned()),
+                (Some(target), Status::Done) if when == When::Before && !record.digests.is_empty() => {
+                    _ = claimed.insert(target.to_owned())
+                }
                 _ => stale.push(record.id),
             }
         }

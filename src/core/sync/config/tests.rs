@@ -110,6 +110,14 @@ fn the_same_in_toml_and_a_module_of_ones_own() {
 }
 
 #[test]
+fn the_example_is_understood() {
+    let config = properties(include_str!("../../../../examples/collector.properties"));
+    assert_eq!((config.modules.len(), config.left_alone.len()), (5, 0));
+    assert_eq!((config.modules[0].sources.len(), config.modules[4].sources[0].form), (2, Form::Pages));
+    assert_eq!(config.modules[1].replace.len(), 2);
+}
+
+#[test]
 fn a_mistake_is_told_with_its_line_and_key() {
     for (more, told) in [
         ("SyncTorperfFiles = sync\n", "line 5: SyncTorperfFiles: \"sync\" is neither Sync, NoSync nor SyncOnly"),
