@@ -30,14 +30,15 @@ fn held(set: &Syncing) -> usize {
 #[test]
 fn b06_newer_here_with_the_same_digest_is_not_fetched() {
     let (one, set) = (Instance::start(), Syncing::new());
-    one.put_at(EXITS, exit_list(10, 1), "2016-10-01 12:05");
+    let list = exit_list(10, 1);
+    one.put_at(EXITS, &list, "2016-10-01 12:05");
     set.exit_lists_from(&[&one], "");
     set.run().exits(0);
     let (path, place) = (format!("/{EXITS}"), set.names("sync")[0].clone());
     let file = fs::File::options().write(true).open(set.world.path("sync").join(place)).expect("there");
     file.set_modified(std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(4_000_000_000)).expect("set");
     set.run().exits(0);
-    one.put_at(EXITS, exit_list(10, 1), "2016-10-01 11:05");
+    one.put_at(EXITS, &list, "2016-10-01 11:05");
     set.run().exits(0);
     assert_eq!(one.asked_for(&path), 1);
 }
@@ -48,10 +49,11 @@ fn b07_the_same_minute_and_size_with_another_digest_is_fetched() {
     one.put(EXITS, exit_list(10, 1));
     set.exit_lists_from(&[&one], "");
     set.run().exits(0);
-    one.put(EXITS, exit_list(10, 2));
+    let other = exit_list(10, 2);
+    one.put(EXITS, &other);
     assert_eq!(set.sources(0)[0]["fetched"], 1);
     let place = set.names("sync")[0].clone();
-    assert_eq!(set.tree("sync")[&place], exit_list(10, 2).as_bytes());
+    assert_eq!(set.tree("sync")[&place], other.as_bytes());
     assert_eq!(set.sources(0)[0]["needed"], 0, "and not again");
 }
 

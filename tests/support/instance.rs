@@ -169,7 +169,8 @@ pub(crate) fn fixture(name: &str) -> String {
     std::fs::read_to_string(path).expect("a fixture")
 }
 
-/// An exit list that was downloaded so many minutes ago, with an address that tells it from others.
+/// An exit list that was downloaded so many minutes ago, with an address that tells it from others. A second later it is
+/// another one: whoever compares holds on to it.
 pub(crate) fn exit_list(minutes_ago: i64, last: u8) -> String {
     let list = fixture("exit-list").replace("2016-10-01 12:02:01", &seconds_of_minutes_ago(minutes_ago));
     list.replace("192.0.2.99", &format!("192.0.2.{last}"))
