@@ -63,6 +63,10 @@ targets!(
     manifest,
     gui_rpc,
     metrics_request,
+    sync_config,
+    sync_index,
+    sync_manifest,
+    sync_descriptors,
 );
 
 #[test]

@@ -60,6 +60,28 @@ Examples:
   persxfer add download -i list.txt && persxfer run -j 4
   persxfer run --forever --gui-rpc --metrics 9416";
 
+/// Below the help of `sync`.
+pub(crate) const SYNC_EXAMPLES: &str = "\
+CONFIG says which modules there are, where each has its sources, and what is kept (docs/sync.md).
+Each source is asked for its index, what is new or changed is fetched from all that have it, looked at,
+and merged into our own trees. In one run each mirror of a file is asked once; what could not be had
+is tried by a later run, not before its time.
+
+Examples:
+  persxfer sync collector.properties
+  persxfer sync collector.properties --module exitlists --dry-run
+  persxfer sync trees.toml --every 1h -j 16 --max-transfers-per-host 8
+
+A configuration:
+  SyncFolder = /var/cache/sync
+  RecentPath = /srv/collector/recent
+  SyncExitLists = SyncOnly
+  SyncSourcesExitLists = main https://a.example/, https://b.example/index/index.json.xz
+  ExitListsOutDirectory = /srv/collector/out/exit-lists
+
+Exit status 4: a source could not be read, or files are left; 5: another process is at it, or
+trouble on this machine.";
+
 /// Below the help of `ledger`.
 pub(crate) const LEDGER_EXAMPLES: &str = "\
 Examples:

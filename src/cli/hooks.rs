@@ -135,7 +135,8 @@ fn how(status: std::process::ExitStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::{samples, shell};
+    use crate::cli::samples;
+    use crate::core::shell;
 
     fn ran(complete: &str, failure: &str, ending: Ending) -> Vec<String> {
         let words = |text: &str| shell::split(text).ok();

@@ -226,8 +226,12 @@ pub(crate) fn lasting(
     around: &args::Around,
     net: Arc<NetOptions>,
 ) -> Result<Options, Trouble> {
+    Ok(Options { report_url: around.report_url.as_deref().map(report_url).transpose()?, ..patient(patience, net)? })
+}
+
+/// How patient to be, and how requests travel.
+pub(crate) fn patient(patience: &args::Patience, net: Arc<NetOptions>) -> Result<Options, Trouble> {
     Ok(Options {
-        report_url: around.report_url.as_deref().map(report_url).transpose()?,
         policy: policy(patience)?,
         give_up: positive("--give-up", &patience.give_up)?,
         give_up_from: match patience.give_up_from {

@@ -36,9 +36,9 @@ mod samples;
 mod screen;
 mod serve;
 mod settings;
-mod shell;
 mod signals;
 mod state;
+mod sync;
 mod target;
 mod transfer;
 mod trouble;
@@ -109,6 +109,12 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             });
             let standing = || foreign::standing(&state_file, &prefs);
             state::run(&state.command, &StateBook::at(&state_file), &standing, &cwd, screen)
+        }
+        Command::Sync(asked) => {
+            enough_descriptors()?;
+            let (state_file, cwd) = places(cli)?;
+            let prefs = config(cli)?.read()?;
+            sync::run(asked, &cli.global, sync::Places { state_file: &state_file, cwd: &cwd, prefs: &prefs }, screen)
         }
         Command::Ledger(asked) => {
             let (state_file, cwd) = places(cli)?;

@@ -6,7 +6,7 @@ use clap::{ArgAction, ArgMatches, CommandFactory, parser::ValueSource};
 
 use crate::cli::args::Cli;
 use crate::cli::foreign::printable;
-use crate::cli::shell::quote;
+use crate::core::shell::quote;
 
 /// What stands in the place of a secret.
 const HIDDEN: &str = "<hidden>";

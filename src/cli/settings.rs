@@ -9,11 +9,11 @@ use crate::cli::args::{self, Download, Upload};
 use crate::cli::foreign;
 use crate::cli::jobs::{self, Asked};
 use crate::cli::network;
-use crate::cli::shell;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::upload;
 use crate::core::prefs::{Hooks, Preferences};
+use crate::core::shell;
 use crate::core::time::Delay;
 use crate::engine::{Job, Rounds, Settings, Steer, SyncMode, Target};
 
@@ -98,6 +98,11 @@ impl Round {
 /// What a `run` needs.
 pub(crate) fn of_run(asked: &args::Run, prefs: &Preferences, state_file: &Path) -> Result<Settings, Trouble> {
     settings(&asked.speed, prefs, asked.sync, state_file, Round::new(asked.once, asked.max_time.as_deref())?)
+}
+
+/// What a `sync` needs. How eagerly its files are flushed is its own matter.
+pub(crate) fn of_sync(asked: &args::SyncArgs, prefs: &Preferences, state_file: &Path) -> Result<Settings, Trouble> {
+    settings(&asked.speed, prefs, args::Sync::Full, state_file, Round::of(&asked.patience)?)
 }
 
 fn settings(

@@ -14,6 +14,7 @@
 //! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
 //! | `claims`, `persist`, `save`, `watch` | whose a record is, when it is written, what others did meanwhile |
 //! | `reports` | failures that a scheduling server is told of |
+//! | `sync/` | whole trees from several sources, by jobs like any other |
 //! | `desk`, `rpc`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
 mod abandon;
@@ -44,6 +45,7 @@ mod start;
 mod steer;
 mod stop;
 mod supervisor;
+pub mod sync;
 mod tally;
 mod transfer;
 mod uploads;

@@ -136,6 +136,39 @@ pub fn sync_file(path: &Path) -> Result<(), LocalFault> {
     read_regular(path).and_then(|file| effects::sync_all(&file)).map_err(|error| local_fault("flush", path, &error))
 }
 
+/// Flushes files that were written below a folder, all in one file system: one by one where they are few.
+///
+/// # Errors
+/// What the system said; then none counts as flushed.
+pub fn sync_files<'p>(below: &Path, files: impl ExactSizeIterator<Item = &'p Path>) -> Result<(), LocalFault> {
+    if at_once(below, files.len())? { Ok(()) } else { files.into_iter().try_for_each(sync_file) }
+}
+
+/// The same of folders.
+///
+/// # Errors
+/// What the system said.
+pub fn sync_folders<'p>(below: &Path, folders: impl ExactSizeIterator<Item = &'p Path>) -> Result<(), LocalFault> {
+    if at_once(below, folders.len())? { Ok(()) } else { folders.into_iter().try_for_each(sync_dir) }
+}
+
+/// From so many on, one flush of the whole file system is worth it.
+#[cfg(all(target_os = "linux", not(feature = "failpoints")))]
+fn at_once(below: &Path, how_many: usize) -> Result<bool, LocalFault> {
+    const MANY: usize = 16;
+    if how_many < MANY {
+        return Ok(false);
+    }
+    effects::sync_file_system(below).map_err(|error| local_fault("flush", below, &error))?;
+    Ok(true)
+}
+
+/// Elsewhere there is no such flush; and where effects are recorded, each is its own.
+#[cfg(not(all(target_os = "linux", not(feature = "failpoints"))))]
+fn at_once(_: &Path, _: usize) -> Result<bool, LocalFault> {
+    Ok(false)
+}
+
 /// Flushes a folder, so that the names in it survive a power cut. File systems that cannot are believed to need not.
 ///
 /// # Errors

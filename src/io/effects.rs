@@ -104,6 +104,12 @@ pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     effect!("flush folder", act(), |()| Effect::SyncFolder { path: path.to_owned() })
 }
 
+/// Flushes all that the file system of a folder holds, in one go: what many files hold, their lengths and names.
+#[cfg(all(target_os = "linux", not(feature = "failpoints")))]
+pub(crate) fn sync_file_system(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
+}
+
 /// Gives a file another name, in place of whatever has it.
 #[expect(clippy::disallowed_methods, reason = "only durable.rs renames, by this")]
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {

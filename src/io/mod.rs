@@ -19,4 +19,5 @@ pub mod rpc_auth;
 pub mod service_manager;
 pub mod state_file;
 pub mod store;
+pub mod sync;
 pub mod transport;

@@ -8,6 +8,7 @@
 pub(crate) mod boinc;
 pub(crate) mod bytes;
 pub(crate) mod files;
+pub(crate) mod instance;
 pub(crate) mod nginx;
 pub(crate) mod px;
 pub(crate) mod rig;

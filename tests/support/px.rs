@@ -385,6 +385,13 @@ impl Ran {
         self
     }
 
+    /// Standard error holds all of these, in any case of letters.
+    #[track_caller]
+    pub(crate) fn says_all(&self, all: &[&str]) -> &Self {
+        all.iter().for_each(|text| _ = self.says(&[text]));
+        self
+    }
+
     /// Neither stream holds this.
     #[track_caller]
     pub(crate) fn hides(&self, secret: &str) -> &Self {

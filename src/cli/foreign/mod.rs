@@ -23,6 +23,9 @@ pub(crate) use crate::core::pers_xfer::sharing::Wanted;
 pub(crate) use crate::io::limits::{LEAST_DESCRIPTORS, descriptors, largest_file};
 pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 
+pub(crate) use crate::engine::sync::{
+    Counts, Depth, ModuleReport, Outcome, SourceReport, SourceState, SyncJob, SyncNotice, Tell,
+};
 pub(crate) use crate::engine::{Abandoned, Added, Dropped, EngineError, Stop, Told};
 
 use std::path::Path;
@@ -48,6 +51,11 @@ pub(crate) fn run_engine(
     notices: &mut dyn FnMut(Notice),
 ) -> Result<Vec<Report>, EngineError> {
     engine::run(settings, jobs, &stop, notices)
+}
+
+/// Runs the modules of a sync once, on the calling thread.
+pub(crate) fn sync(job: &SyncJob, stop: &Stop, tell: &mut Tell<'_>) -> Result<Vec<ModuleReport>, EngineError> {
+    engine::sync::sync(job, stop, tell)
 }
 
 /// Runs whatever the state file holds, on the calling thread.

@@ -132,6 +132,12 @@ impl Sums {
         one_each(found).map_err(|algorithm| NoSum::Ambiguous { name: printable(name).into_owned(), algorithm })
     }
 
+    /// All entries that name a file, in order: the name, without a leading `./`, and its checksum.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Expected)> {
+        let named = self.entries.iter().filter(|entry| !entry.name.is_empty());
+        named.map(|entry| (entry.name.as_str(), &entry.digest))
+    }
+
     fn matching(&self, is_it: impl Fn(&str) -> bool) -> Vec<&Expected> {
         self.entries.iter().filter(|entry| is_it(&entry.name)).map(|entry| &entry.digest).collect()
     }

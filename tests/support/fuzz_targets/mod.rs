@@ -5,6 +5,7 @@ mod fields;
 mod gui_rpc;
 mod lists;
 mod names;
+mod sync;
 mod uploads;
 mod words;
 
@@ -45,6 +46,10 @@ pub(crate) const ALL: &[Target] = &[
     uploads::MANIFEST,
     gui_rpc::CONNECTION,
     gui_rpc::METRICS_REQUEST,
+    sync::CONFIG,
+    sync::INDEX,
+    sync::MANIFEST,
+    sync::DESCRIPTORS,
 ];
 
 /// The target of that name.

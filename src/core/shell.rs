@@ -4,7 +4,7 @@
 
 /// Why a command cannot be split into words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadWords {
+pub enum BadWords {
     /// A quote is never closed.
     #[error("the quote {0} is never closed")]
     Quote(char),
@@ -17,7 +17,10 @@ pub(crate) enum BadWords {
 }
 
 /// Splits a command into its words: POSIX quoting, nothing else.
-pub(crate) fn split(text: &str) -> Result<Vec<String>, BadWords> {
+///
+/// # Errors
+/// [`BadWords`].
+pub fn split(text: &str) -> Result<Vec<String>, BadWords> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut chars = text.chars();
@@ -58,7 +61,7 @@ fn double(chars: &mut std::str::Chars<'_>, word: &mut String) -> Result<(), BadW
 }
 
 /// One word, quoted where a shell would otherwise take it for something else.
-pub(crate) fn quote(word: &str) -> String {
+pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
