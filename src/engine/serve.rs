@@ -16,6 +16,7 @@ use crate::engine::supervisor::Supervisor;
 use crate::engine::tally::Tally;
 use crate::engine::world::World;
 use crate::engine::{Doors, Ending, EngineError, Notice, Report, Settings, Stop};
+use crate::io::part;
 use crate::io::service_manager::{self, Word};
 use crate::io::state_file::StateFile;
 
@@ -110,6 +111,8 @@ impl Supervisor<'_> {
     /// says that everything is complete.
     fn tell_of_the_rest(&mut self) -> Result<(), EngineError> {
         self.read_again()?;
+        let finished = |r: &Record| r.status == Status::Done && r.direction == Direction::Download;
+        part::tidy_all(self.seen.transfers().filter(finished).filter_map(|record| record.path));
         let state_file: PathBuf = self.persist.path().to_owned();
         let mut living = Living::new(&state_file);
         let me = self.persist.me();

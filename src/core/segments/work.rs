@@ -22,6 +22,8 @@ pub(super) const LATE: Delay = Delay::from_millis(25);
 const LATE_HEADS: f64 = 4.0;
 /// No more than so many bytes are the last of a link, and none that could be shared.
 const TAIL: f64 = 786_432.0;
+/// Nor more than this part of the file: what a server has sent of them already is sent twice.
+const TAILS: f64 = 256.0;
 /// A byte within this time.
 const LIVELY: Delay = Delay::from_millis(500);
 /// Where all ends within so many seconds, nothing is taken for a seat that has just failed.
@@ -202,7 +204,8 @@ impl Segments {
 
     /// When another may fetch the last bytes of a link, if it brings none before.
     pub(super) fn late_at(&self, link: &Link) -> Option<Mono> {
-        let is_tail = link.rest() > 0.0 && link.rest() < TAIL.min(3.0 * self.rules.least.0.max(1) as f64);
+        let most = TAIL.min(3.0 * self.rules.least.0.max(1) as f64).min(self.total.0 as f64 / TAILS);
+        let is_tail = link.rest() > 0.0 && link.rest() < most;
         let may = is_tail && link.phase == Phase::Flowing && link.reach == Reach::Ranged && link.told.is_some();
         let heads = self.roster.of(link.seat).head().filter(|_| may)? * LATE_HEADS;
         Some(link.last + doubled(LATE.max(Delay::from_secs_f64(heads)), link.inherited))

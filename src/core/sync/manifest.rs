@@ -2,7 +2,9 @@
 //!
 //! A file of lines to which lines are appended: of one path, the last counts. A line is
 //!
-//!     STATE TAB PATH TAB SIZE TAB MTIME TAB DIGEST TAB SUM
+//! ```text
+//! STATE TAB PATH TAB SIZE TAB MTIME TAB DIGEST TAB SUM
+//! ```
 //!
 //! with a state of one letter, `-` for what is not known, times in seconds since the Unix epoch, and a CRC-32C of what
 //! stands before the last tab. A line whose sum is wrong ends the file: it is where power was lost. Now and then it is

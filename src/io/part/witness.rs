@@ -5,10 +5,13 @@
 //! It is the name of the rival, which by then is gone. File systems without second names have no witness; there, such a
 //! file is taken for somebody else's, and left alone.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
+use crate::core::name::{is_working_name, journal_file_name, rival_file_name};
 use crate::io::effects;
 use crate::io::part::PartStore;
 use crate::io::part::fault::unlink;
@@ -30,6 +33,24 @@ pub fn tidy(target: &Path) {
     if let (Ok(None), Ok(Some(_))) = (look(&names.part), look(&names.journal)) {
         let _ = PartStore::remove(target);
     }
+}
+
+/// The same for many: what processes left that were killed right after the state knew. Folders without such files cost one
+/// look.
+pub fn tidy_all(finished: impl Iterator<Item = PathBuf>) {
+    let mut folders: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
+    for target in finished {
+        let (Some(folder), Some(name)) = (target.parent(), target.file_name()) else { continue };
+        let found = folders.entry(folder.to_owned()).or_insert_with(|| working_names(folder));
+        if found.contains(&rival_file_name(name)) || found.contains(&journal_file_name(name)) {
+            tidy(&target);
+        }
+    }
+}
+
+fn working_names(folder: &Path) -> BTreeSet<OsString> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).filter(|name| is_working_name(name)).collect()
 }
 
 /// Sets the witness for the part file, which is about to get its final name.

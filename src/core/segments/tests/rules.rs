@@ -109,23 +109,24 @@ fn a_silent_link_loses_everything_to_an_idle_one() {
 
 #[test]
 fn the_last_bytes_of_a_link_that_pauses_are_fetched_by_an_idle_one_and_that_is_held_against_nobody() {
-    let mut bench = Bench::mirrors(4_000_000, 2, rules(2, 1, 300_000));
+    let mut bench = Bench::mirrors(120_000_000, 2, rules(2, 1, 300_000));
     bench.wake();
     bench.pass(10, &[]);
     bench.open(0);
     bench.open(1);
-    bench.pass(1_600, &[(0, 1_000), (1, 1_250)]);
+    bench.pass(59_600, &[(0, 1_000), (1, 1_000)]);
+    bench.bytes(1, 400_000);
     assert_eq!(bench.end(1, Ending::Served), [], "too little to share, and it flows");
     assert_eq!(bench.pass(100, &[(0, 1_000)]), [], "it still flows");
     assert_eq!(bench.pass(20, &[]), [], "a moment without a byte");
-    let out = bench.pass(300, &[]);
-    assert_eq!(out, [stop(0), open(2, 1, 1_700_000, 2_000_000)], "longer than the other would have taken");
+    let out = bench.pass(400, &[]);
+    assert_eq!(out, [stop(0), open(2, 1, 59_700_000, 60_000_000)], "longer than the other would have taken");
     bench.end(0, Ending::Stopped);
     bench.open(2);
     // Now link 2 pauses, and the first seat, which is well, takes its tail over: after twice that time.
     bench.bytes(2, 200_000);
     let out = bench.pass(400, &[]);
-    assert_eq!(out, [stop(2), open(3, 0, 1_900_000, 2_000_000)]);
+    assert_eq!(out, [stop(2), open(3, 0, 59_900_000, 60_000_000)]);
 }
 
 #[test]

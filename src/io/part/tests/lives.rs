@@ -421,3 +421,18 @@ proptest! {
         prop_assert_eq!(&digests[0].1, &digest_of(Algorithm::Sha1, &world.wrote));
     }
 }
+
+#[test]
+fn marks_of_many_finished_files_go_and_nothing_else() {
+    let folder = Folder::new(&[]);
+    let mut store = folder.open().store;
+    write(&mut store, Place::Part, &noise(MIB, 2));
+    store.publish(PLAIN).expect("published");
+    drop(store);
+    let other = folder.dir.path().join("other.persxfer-journal");
+    std::fs::write(&other, "somebody's").expect("written");
+    assert_eq!(folder.names(), ["file.bin", "file.bin.persxfer-part2", "other.persxfer-journal"]);
+    let elsewhere = folder.dir.path().join("gone/away");
+    crate::io::part::tidy_all([elsewhere, folder.target.clone()].into_iter());
+    assert_eq!(folder.names(), ["file.bin", "other.persxfer-journal"]);
+}
