@@ -10,7 +10,7 @@ use crate::core::time::Epoch;
 /// What is said of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a, T = ()> {
-    /// Its path below the source; valid as a [`super::TreePath`].
+    /// Its path below the source; valid as a `path::TreePath`.
     pub path: &'a str,
     /// Its size.
     pub size: Option<Length>,
