@@ -9,9 +9,9 @@
 mod support;
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use support::every_effect::{Bounds, Killed, at_every_effect};
 use support::{End, Ran, Rig, Served, World, digest, names_in, noise};
 
 const MB: usize = 1 << 20;
@@ -35,31 +35,7 @@ struct Story {
 impl Story {
     /// Tells it for every effect, several at once.
     fn at_every_effect(&self) {
-        let every = std::env::var("PERSXFER_KILL_EVERY").map_or(1, |n| n.parse().expect("a number"));
-        let (next, end, bad) = (AtomicU64::new(1), AtomicU64::new(FAR), Mutex::new(Vec::new()));
-        std::thread::scope(|scope| {
-            for _ in 0..6 {
-                scope.spawn(|| {
-                    loop {
-                        let n = next.fetch_add(every, Ordering::SeqCst);
-                        if n >= end.load(Ordering::SeqCst) {
-                            break;
-                        }
-                        for moment in ["before", "torn", "after"] {
-                            let (killed, trouble) = self.killed_at(&format!("{n}:{moment}"));
-                            if killed == Killed::No {
-                                end.fetch_min(n, Ordering::SeqCst);
-                            }
-                            bad.lock().expect("no panic").extend(trouble);
-                        }
-                    }
-                });
-            }
-        });
-        let (effects, bad) = (end.into_inner(), bad.into_inner().expect("no panic"));
-        assert!(bad.is_empty(), "{} of {effects} effects:\n{}", bad.len(), bad.join("\n\n"));
-        assert!(effects > 10 && effects < FAR, "{effects} effects: nothing was killed, or everything");
-        eprintln!("killed at each {every}. of {effects} effects");
+        at_every_effect(6, Bounds { least: 10, far: FAR }, |moment| self.killed_at(moment));
     }
 
     /// Was it killed there, and what is wrong after that?
@@ -139,12 +115,6 @@ impl Story {
         let listed = world.list(&["--all"]);
         (listed.len() != 1 || listed[0]["status"] != "done").then(|| format!("the state lists {listed:?}"))
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Killed {
-    Yes,
-    No,
 }
 
 fn tail(path: &str) -> String {

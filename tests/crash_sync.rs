@@ -9,9 +9,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt as _;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+use support::Ran;
+use support::every_effect::{Bounds, Killed, at_every_effect};
 use support::instance::{Instance, Syncing, exit_list, fixture, module, seconds_of_minutes_ago};
 
 /// No story has so many effects.
@@ -46,32 +46,8 @@ fn configured(sources: &[Instance; 2]) -> Syncing {
 
 impl Story {
     fn at_every_effect(&self) {
-        let every = std::env::var("PERSXFER_KILL_EVERY").map_or(1, |n| n.parse().expect("a number"));
         let wanted = self.undisturbed();
-        let (next, end, bad) = (AtomicU64::new(1), AtomicU64::new(FAR), Mutex::new(Vec::new()));
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    loop {
-                        let n = next.fetch_add(every, Ordering::SeqCst);
-                        if n >= end.load(Ordering::SeqCst) {
-                            break;
-                        }
-                        for moment in ["before", "torn", "after"] {
-                            match self.killed_at(&format!("{n}:{moment}"), &wanted) {
-                                Ok(true) => {}
-                                Ok(false) => _ = end.fetch_min(n, Ordering::SeqCst),
-                                Err(why) => bad.lock().expect("no panic").push(format!("{n}:{moment}: {why}")),
-                            }
-                        }
-                    }
-                });
-            }
-        });
-        let (effects, bad) = (end.into_inner(), bad.into_inner().expect("no panic"));
-        assert!(bad.is_empty(), "{} of {effects} effects:\n{}", bad.len(), bad.join("\n\n"));
-        assert!(effects > 30 && effects < FAR, "{effects} effects: nothing was killed, or everything");
-        eprintln!("killed at each {every}. of {effects} effects");
+        at_every_effect(4, Bounds { least: 30, far: FAR }, |moment| self.killed_at(moment, &wanted));
     }
 
     fn undisturbed(&self) -> Trees {
@@ -80,11 +56,15 @@ impl Story {
         trees(&set)
     }
 
-    /// Was it killed there? An error is what is wrong then, or after the next run.
-    fn killed_at(&self, moment: &str, wanted: &Trees) -> Result<bool, String> {
+    /// Was it killed there, and what is wrong then, or after the next run?
+    fn killed_at(&self, moment: &str, wanted: &Trees) -> (Killed, Option<String>) {
         let set = configured(&self.sources);
         let ran = set.px(&[]).env("PERSXFER_ABORT_AT", moment).run();
-        let killed = ran.status.signal() == Some(SIGABRT);
+        let killed = if ran.status.signal() == Some(SIGABRT) { Killed::Yes } else { Killed::No };
+        (killed, Self::trouble(&set, &ran, wanted).err())
+    }
+
+    fn trouble(set: &Syncing, ran: &Ran, wanted: &Trees) -> Result<(), String> {
         for (name, now, wanted) in
             [("out", set.tree("out"), &wanted.out), ("recent", set.tree("recent"), &wanted.recent)]
         {
@@ -97,7 +77,7 @@ impl Story {
         if !again.succeeded() {
             return Err(format!("the next run fails\n{again}"));
         }
-        let now = trees(&set);
+        let now = trees(set);
         if now != *wanted {
             let names =
                 |tree: &Tree| tree.iter().map(|(p, b)| format!("{p} ({})", b.len())).collect::<Vec<_>>().join(", ");
@@ -112,7 +92,7 @@ impl Story {
         match left {
             Some(path) => Err(format!("left behind: {}\n{again}", path.display())),
             None if !set.world.list(&[]).is_empty() => Err(format!("the state lists {:?}", set.world.list(&[]))),
-            None => Ok(killed),
+            None => Ok(()),
         }
     }
 }

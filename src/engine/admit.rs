@@ -110,11 +110,10 @@ fn is_ours_unknown(path: &Path, known: Option<&Record>) -> bool {
 /// A file and a record of it: is the file the one that we wrote?
 fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     let ours = record.finished.as_ref().is_some_and(|f| is_as_left(f, meta));
-    let published = part::is_witnessed(path) && record.dossier.part.inode == Some(meta.ino());
     match record.status {
         Status::Done if ours => ask_again(job, path, record),
         // The process ended between the rename and the state's write: the file is the part file, whole and verified.
-        _ if published => match durable::sync_dir(durable::folder_of(path)) {
+        _ if is_published(&record, path, meta) => match durable::sync_dir(durable::folder_of(path)) {
             Ok(()) => ask_again(job, path, record),
             Err(fault) => Admission::Refused(fault),
         },
@@ -124,13 +123,19 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     }
 }
 
+/// The file of a record is its part file, which got its final name when it was whole and verified.
+fn is_published(record: &Record, path: &Path, meta: &Metadata) -> bool {
+    record.dossier.part.inode == Some(meta.ino()) && part::is_witnessed(path)
+}
+
 /// The record of a download whose file was given its name by a process that ended before the state could say so: complete,
 /// with the file as it stands. `None` for every other record, and where a digest speaks against it.
 pub(super) fn settled(record: &Record) -> Option<Record> {
-    let path = record.path.as_deref().filter(|_| record.direction == Direction::Download)?;
+    // Asked of every record that is taken up: the disk comes last.
+    let is_open = record.direction == Direction::Download && record.status != Status::Done;
+    let path = record.path.as_deref().filter(|_| is_open && record.dossier.part.inode.is_some())?;
     let meta = path.symlink_metadata().ok().filter(Metadata::is_file)?;
-    let published = record.status != Status::Done && record.dossier.part.inode == Some(meta.ino());
-    if !published || part::holder(path).is_some() || !part::is_witnessed(path) {
+    if !is_published(record, path, &meta) || part::holder(path).is_some() {
         return None;
     }
     let evidence = match &record.digests[..] {

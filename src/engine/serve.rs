@@ -84,7 +84,9 @@ pub async fn serve_in(
     service_manager::tell(Word::Ready);
     supervisor.run(stop).await?;
     if service == Service::UntilDone {
-        supervisor.tell_of_the_rest()?;
+        supervisor.read_again()?;
+        supervisor.remove_marks();
+        supervisor.tell_of_the_rest();
     }
     let told_to_quit = supervisor.desk.quit == Quit::Asked;
     let left = supervisor.fresh.len() + supervisor.watch.waiting();
@@ -109,10 +111,7 @@ fn first_policy(document: &Document) -> Option<Policy> {
 impl Supervisor<'_> {
     /// What is not complete, and was not ours to run: that others run it, or that a person suspended it. A run that ends well
     /// says that everything is complete.
-    fn tell_of_the_rest(&mut self) -> Result<(), EngineError> {
-        self.read_again()?;
-        let finished = |r: &Record| r.status == Status::Done && r.direction == Direction::Download;
-        part::tidy_all(self.seen.transfers().filter(finished).filter_map(|record| record.path));
+    fn tell_of_the_rest(&mut self) {
         let state_file: PathBuf = self.persist.path().to_owned();
         let mut living = Living::new(&state_file);
         let me = self.persist.me();
@@ -132,6 +131,11 @@ impl Supervisor<'_> {
             let report = ended::report(&record, ending);
             self.tell_end(report);
         }
-        Ok(())
+    }
+
+    /// What stands beside finished files whose process was killed right after the state knew of them goes.
+    fn remove_marks(&self) {
+        let finished = |r: &Record| r.status == Status::Done && r.direction == Direction::Download;
+        part::tidy_all(self.seen.transfers().filter(finished).filter_map(|record| record.path));
     }
 }

@@ -11,8 +11,11 @@ use std::fs::{DirBuilder, File, FileTimes, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, IoSlice, Read as _, Write};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{CWD, RenameFlags};
+
+use crate::core::time::Epoch;
 
 #[cfg(feature = "failpoints")]
 use failpoints::{Effect, announced, inode_of, position, torn, written};
@@ -142,8 +145,16 @@ pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
     effect!("set mode", act(), |()| Effect::Mode { inode: inode_of(file), mode })
 }
 
-/// Sets a file's times.
-pub(crate) fn set_times(file: &File, times: FileTimes) -> io::Result<()> {
+/// Sets the time of modification; one that the system cannot tell changes nothing.
+pub(crate) fn set_modified(file: &File, at: Epoch) -> io::Result<()> {
+    let span = Duration::from_micros(at.as_micros().unsigned_abs());
+    let time = if at.as_micros() < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(span)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(span)
+    };
+    let Some(time) = time else { return Ok(()) };
+    let times = FileTimes::new().set_modified(time);
     effect!("set times", file.set_times(times), |()| Effect::Attributes { inode: inode_of(file) })
 }
 

@@ -59,16 +59,13 @@ impl Lock {
     }
 
     fn held(mut file: File) -> Self {
-        let holder = if is_ours_to_write(&mut file) { Told::Yes } else { Told::No };
-        let lock = Self { file, holder };
-        if holder == Told::No {
-            return lock;
+        if !is_ours_to_write(&mut file) {
+            return Self { file, holder: Told::No };
         }
         // For messages only: a disk too full for it must not stop anything.
         let text = std::process::id().to_string();
-        let _ =
-            effects::set_length(&lock.file, 0).and_then(|()| effects::Writer(&lock.file).write_all(text.as_bytes()));
-        lock
+        let _ = effects::set_length(&file, 0).and_then(|()| effects::Writer(&file).write_all(text.as_bytes()));
+        Self { file, holder: Told::Yes }
     }
 }
 
@@ -84,11 +81,9 @@ impl Drop for Lock {
 /// It is empty, or holds the number of a process that was killed, and has no second name. Whatever else has the name of a
 /// lock file, like the `Cargo.lock` beside a state file `Cargo.xml`, is locked and left as it is.
 fn is_ours_to_write(file: &mut File) -> bool {
-    let Ok(meta) = file.metadata() else { return false };
-    let mut text = String::new();
-    let read = file.rewind().and_then(|()| file.take(ID_DIGITS).read_to_string(&mut text)).and_then(|_| file.rewind());
-    let number = text.trim_end().bytes().all(|b| b.is_ascii_digit());
-    read.is_ok() && meta.nlink() == 1 && meta.len() <= ID_DIGITS && number
+    let text = text(file).filter(|text| is_number(text.trim_end()));
+    let alone = file.metadata().is_ok_and(|meta| meta.nlink() == 1 && meta.len() <= ID_DIGITS);
+    text.is_some() && alone && file.rewind().is_ok()
 }
 
 /// The lock file that belongs to a state file: `client_state.lock`.
@@ -109,10 +104,19 @@ fn in_use(path: &Path, file: &mut File) -> LocalFault {
 }
 
 fn holder(file: &mut File) -> Option<String> {
+    text(file).filter(|text| !text.is_empty() && is_number(text))
+}
+
+/// How the file begins.
+fn text(file: &mut File) -> Option<String> {
     let mut text = String::new();
     file.rewind().ok()?;
     file.take(ID_DIGITS).read_to_string(&mut text).ok()?;
-    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then_some(text)
+    Some(text)
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]

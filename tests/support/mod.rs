@@ -7,6 +7,7 @@
 
 pub(crate) mod boinc;
 pub(crate) mod bytes;
+pub(crate) mod every_effect;
 pub(crate) mod files;
 pub(crate) mod instance;
 pub(crate) mod nginx;

@@ -6,7 +6,7 @@ use crate::core::range::{ByteRange, Length, Offset};
 use crate::core::segments::link::{Example, Link, Phase};
 use crate::core::segments::machine::{Context, Stage, stop};
 use crate::core::segments::roster::Yield;
-use crate::core::segments::work::{Fault, Job, LATE};
+use crate::core::segments::work::{Fault, Job};
 use crate::core::segments::{Action, LinkId, Reach, Segments};
 use crate::core::time::{Delay, Mono};
 
@@ -209,8 +209,7 @@ impl Segments {
         let opening = self.links.iter().filter(|link| link.phase == Phase::Opening);
         let unanswered = opening.map(|link| self.gives_up_waiting(link)).filter(|at| *at > now);
         let pauses = pauses.chain(unanswered).chain(self.chance_wake(now));
-        let late =
-            self.links.iter().filter_map(|link| self.late_at(link)).filter(|_| idle).map(|at| at.max(now + LATE));
+        let late = self.links.iter().filter_map(|link| self.late_at(link)).filter(|at| idle && *at > now);
         pauses.chain(late).chain(idle.then(|| now + LOOK)).chain(challenged.then(|| now + SELDOM)).min()
     }
 }

@@ -18,7 +18,7 @@ pub(super) const CHANCE: f64 = 10.0;
 /// So few bytes per second make it worth stopping a link for a mirror of which nothing is known.
 pub(super) const TRICKLE: f64 = 16_384.0;
 /// The last bytes of a link are fetched by another if none has come for so long, and for so many times what a head takes.
-pub(super) const LATE: Delay = Delay::from_millis(25);
+const LATE: Delay = Delay::from_millis(25);
 const LATE_HEADS: f64 = 4.0;
 /// No more than so many bytes are the last of a link, and none that could be shared.
 const TAIL: f64 = 786_432.0;
@@ -206,9 +206,11 @@ impl Segments {
     pub(super) fn late_at(&self, link: &Link) -> Option<Mono> {
         let most = TAIL.min(3.0 * self.rules.least.0.max(1) as f64).min(self.total.0 as f64 / TAILS);
         let is_tail = link.rest() > 0.0 && link.rest() < most;
-        let may = is_tail && link.phase == Phase::Flowing && link.reach == Reach::Ranged && link.told.is_some();
-        let heads = self.roster.of(link.seat).head().filter(|_| may)? * LATE_HEADS;
-        Some(link.last + doubled(LATE.max(Delay::from_secs_f64(heads)), link.inherited))
+        if !is_tail || link.phase != Phase::Flowing || link.reach != Reach::Ranged || link.told.is_none() {
+            return None;
+        }
+        let heads = Delay::from_secs_f64(LATE_HEADS * self.roster.of(link.seat).head()?);
+        Some(link.last + doubled(LATE.max(heads), link.inherited))
     }
 
     /// Seconds that a link has still to go, as expected.

@@ -3,14 +3,14 @@
 
 use std::path::PathBuf;
 
-use super::Halt;
 use super::indexes::{failure, shown};
 use super::module::Work;
 use super::source::At;
+use super::{Halt, TAKEN};
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::range::Length;
-use crate::core::sync::diff::{Standing, same_file};
+use crate::core::sync::diff::same_file;
 use crate::core::sync::listing::{Digest, Entry};
 use crate::core::sync::manifest::Held;
 use crate::core::time::Epoch;
@@ -70,10 +70,7 @@ impl Work<'_, '_> {
                 placeable.push(want);
                 continue;
             }
-            self.warn(format!(
-                "{}: its place is taken by a folder, or lies in what is a file here; it is left out",
-                want.path
-            ));
+            self.warn(format!("{}: {TAKEN}; it is left out", want.path));
             for taker in want.takers {
                 let counts = &mut self.report.sources[taker].counts;
                 (counts.failed, counts.left) = (counts.failed + 1, counts.left - 1);
@@ -183,7 +180,7 @@ impl Work<'_, '_> {
 
     fn placed(&mut self, n: usize, at: &mut At<'_>, want: &Want) -> Result<(), Halt> {
         let place = at.place(&want.path);
-        let Some(stands @ Standing { .. }) = standing(&place)? else {
+        let Some(stands) = standing(&place)? else {
             return Err(LocalFault::NotOurs { path: shown(&place), why: "is no regular file".to_owned() }.into());
         };
         at.note(&want.path, stands, want.digest.as_ref().map(Digest::from), Held::Fetched);

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use super::indexes::shown;
 use super::module::Work;
 use super::source::At;
-use super::{Counts, Halt};
+use super::{Counts, Halt, TAKEN};
 use crate::core::digest::Expected;
 use crate::core::failure::LocalFault;
 use crate::core::sync::config::{Criterion, KindChoice};
 use crate::core::sync::criteria::{Candidate, Copy, Keep, Replace, replace_named};
 use crate::core::sync::kinds::{self, Fault, Kind, Segment, Shape};
-use crate::core::sync::listing::Digest;
+use crate::core::sync::listing::{Digest, Entry};
 use crate::core::sync::manifest::{Held, sha256};
 use crate::core::sync::merge::{Local, MergeAction, decide, is_recent, may_keep};
 use crate::core::sync::path::Part;
@@ -187,8 +187,7 @@ impl Work<'_, '_> {
         to: PathBuf,
     ) -> Result<MergeAction, Halt> {
         if !can_stand(&self.module.out, &to)? {
-            let taken = "its place is taken by a folder, or lies in what is a file here";
-            self.reject(file.n, file.path, 0, &Fault::Refused(taken.to_owned()));
+            self.reject(file.n, file.path, 0, &Fault::Refused(TAKEN.to_owned()));
             return Ok(MergeAction::KeepLocal);
         }
         let local = trees.local(&to, file.kind)?;
@@ -348,8 +347,8 @@ pub(super) fn candidate<'c>(file: File<'c>, copy: &'c Copy) -> Candidate<'c> {
     Candidate { path: file.path, source: file.source, kind: file.kind.name, copy }
 }
 
-fn gone(path: &str) -> crate::core::sync::listing::Entry<'_, Held> {
-    crate::core::sync::listing::Entry { path, size: None, modified: None, digest: None, tag: Held::Gone }
+pub(super) fn gone(path: &str) -> Entry<'_, Held> {
+    Entry { path, size: None, modified: None, digest: None, tag: Held::Gone }
 }
 
 fn keep_of(criterion: &Criterion) -> Option<Box<dyn Keep>> {

@@ -71,6 +71,9 @@ pub enum SyncNotice {
 /// Where notices go.
 pub type Tell<'t> = dyn FnMut(SyncNotice) + 't;
 
+/// Why a file cannot get its place.
+const TAKEN: &str = "its place is taken by a folder, or lies in what is a file here";
+
 /// Why something of a module cannot go on.
 #[derive(Debug, thiserror::Error)]
 enum Halt {

@@ -1,5 +1,6 @@
 //! One module, from its lock to its report (B8, steps 1 to 10).
 
+use super::merge::gone;
 use super::source::At;
 use super::sweep::When;
 use super::{Depth, Halt, ModuleReport, Outcome, SourceState, SyncJob, SyncNotice, Tell};
@@ -7,8 +8,6 @@ use crate::core::failure::LocalFault;
 use crate::core::printable::printable;
 use crate::core::sync::config::{Mode, Module};
 use crate::core::sync::diff::{Guard, lost};
-use crate::core::sync::listing::Entry;
-use crate::core::sync::manifest::Held;
 use crate::core::time::{Delay, Epoch};
 use crate::engine::{EngineError, Stop};
 use crate::io::clock::Clock;
@@ -76,7 +75,7 @@ impl Work<'_, '_> {
             counts.left = if self.job.depth == Depth::Full { counts.needed } else { 0 };
         }
         if self.job.depth == Depth::Plan {
-            sources.iter().for_each(|at| self.count_lost(at));
+            sources.iter().enumerate().for_each(|(n, at)| self.count_lost(n, at));
             return Ok(());
         }
         self.sweep(&sources, When::Before)?;
@@ -103,8 +102,7 @@ impl Work<'_, '_> {
         }
     }
 
-    fn count_lost(&mut self, at: &At<'_>) {
-        let Some(n) = self.module.sources.iter().position(|source| source == at.source) else { return };
+    fn count_lost(&mut self, n: usize, at: &At<'_>) {
         self.report.sources[n].counts.deleted = at.index.as_ref().map_or(0, |index| lost(index, &at.manifest).count());
     }
 
@@ -112,7 +110,7 @@ impl Work<'_, '_> {
     fn delete(&mut self, n: usize, at: &mut At<'_>) -> Result<(), Halt> {
         let Some(index) = at.index.take() else { return Ok(()) };
         let judged = Guard::default().judge(&index, &at.manifest, self.now);
-        let gone: Vec<String> = lost(&index, &at.manifest).map(|entry| entry.path.to_owned()).collect();
+        let paths: Vec<String> = lost(&index, &at.manifest).map(|entry| entry.path.to_owned()).collect();
         if judged.memory != at.manifest.memory {
             at.book.remember(&judged.memory);
         }
@@ -122,12 +120,12 @@ impl Work<'_, '_> {
                 self.report.sources[n].doubt = Some(doubt.to_string());
             }
             None => {
-                for path in &gone {
+                for path in &paths {
                     durable::remove(&at.place(path))?;
-                    at.book.note(&Entry { path, size: None, modified: None, digest: None, tag: Held::Gone });
+                    at.book.note(&gone(path));
                 }
-                at.fresh.retain(|path| gone.binary_search(path).is_err());
-                self.report.sources[n].counts.deleted = gone.len();
+                at.fresh.retain(|path| paths.binary_search(path).is_err());
+                self.report.sources[n].counts.deleted = paths.len();
             }
         }
         at.index = Some(index);

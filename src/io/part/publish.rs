@@ -1,11 +1,10 @@
 //! The last steps: what is verified becomes the file of the final name.
 
-use std::fs::{File, FileTimes};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime};
 
 use crate::core::failure::LocalFault;
 use crate::core::pers_xfer::record::{Evidence, Finished};
@@ -39,8 +38,8 @@ pub(super) fn finish(file: &File, path: &Path, sync: SyncMode, mtime: Option<Epo
         }
         _ => {}
     }
-    if let Some(time) = mtime.and_then(system_time) {
-        effects::set_times(file, FileTimes::new().set_modified(time)).map_err(on("set the time of", path))?;
+    if let Some(at) = mtime {
+        effects::set_modified(file, at).map_err(on("set the time of", path))?;
     }
     match sync {
         SyncMode::Full => effects::sync_all(file).map_err(on("flush", path)),
@@ -60,11 +59,6 @@ pub(super) fn finished(file: &File, path: &Path, how: Publish) -> Result<Finishe
         server_digest: None,
         placed: None,
     })
-}
-
-fn system_time(at: Epoch) -> Option<SystemTime> {
-    let span = Duration::from_micros(at.as_micros().unsigned_abs());
-    if at.as_micros() < 0 { SystemTime::UNIX_EPOCH.checked_sub(span) } else { SystemTime::UNIX_EPOCH.checked_add(span) }
 }
 
 /// The process's file mode mask, read once.

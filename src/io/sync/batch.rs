@@ -2,11 +2,10 @@
 //! folders are flushed; a reader never sees half a file, and a loss of power never leaves a name with nothing behind it.
 
 use std::collections::BTreeSet;
-use std::fs::{FileTimes, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::core::failure::LocalFault;
 use crate::core::time::Epoch;
@@ -145,7 +144,7 @@ fn fill(path: &Path, pieces: &[Piece<'_>], modified: Option<Epoch>) -> Result<()
     }
     out.flush().map_err(local)?;
     drop(out);
-    modified.map_or(Ok(()), |at| set_modified(&file, at).map_err(local))
+    modified.map_or(Ok(()), |at| effects::set_modified(&file, at).map_err(local))
 }
 
 /// What fails tells which of the two files it was.
@@ -166,10 +165,6 @@ fn pass(
     }
 }
 
-fn set_modified(file: &std::fs::File, at: Epoch) -> std::io::Result<()> {
-    effects::set_times(file, FileTimes::new().set_modified(system_time(at)))
-}
-
 /// Gives a file the time that an index tells.
 ///
 /// # Errors
@@ -178,11 +173,5 @@ pub fn set_time(path: &Path, at: Epoch) -> Result<(), LocalFault> {
     let local = |error| local_fault("set the time of", path, &error);
     let file =
         OpenOptions::new().write(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed()).open(path);
-    set_modified(&file.map_err(local)?, at).map_err(local)
-}
-
-fn system_time(at: Epoch) -> SystemTime {
-    let micros = at.as_micros();
-    let span = Duration::from_micros(micros.unsigned_abs());
-    if micros < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
+    effects::set_modified(&file.map_err(local)?, at).map_err(local)
 }
