@@ -8,6 +8,9 @@ pub(super) const MAX_DEPTH: usize = 64;
 /// The longest text or number, in bytes as written.
 pub(super) const MAX_TEXT: usize = 64 << 10;
 
+/// UTF-8's mark of the byte order.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// A piece of a document. Texts are unescaped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
@@ -56,13 +59,14 @@ pub(super) struct Tokens {
     before: u64,
     /// Where the text, number or word under way begins.
     token_at: u64,
-    begun: bool,
+    /// How many bytes of a mark of the byte order have come.
+    mark: usize,
 }
 
 impl Tokens {
     pub(super) fn new() -> Self {
         let (expect, within) = (Expect::Value, Within::Between);
-        Self { expect, within, open: Vec::new(), held: Vec::new(), before: 0, token_at: 0, begun: false }
+        Self { expect, within, open: Vec::new(), held: Vec::new(), before: 0, token_at: 0, mark: 0 }
     }
 
     /// Takes the next bytes; `see` is given each token that is complete.
@@ -72,12 +76,6 @@ impl Tokens {
         see: &mut dyn FnMut(Token<'_>) -> Result<(), BadIndex>,
     ) -> Result<(), BadIndex> {
         let mut at = 0;
-        if !self.begun {
-            self.begun = !bytes.is_empty();
-            // A mark of the byte order is nothing, also where it should not be.
-            at = bytes.starts_with(b"\xef\xbb\xbf").into();
-            at *= 3;
-        }
         while at < bytes.len() {
             at += match self.within {
                 Within::Text { escaped } => self.text(&bytes[at..], escaped, see)?,
@@ -113,6 +111,12 @@ impl Tokens {
         see: &mut dyn FnMut(Token<'_>) -> Result<(), BadIndex>,
     ) -> Result<(), BadIndex> {
         use Expect::{Colon, CommaOrEnd, Key, KeyOrEnd, Value, ValueOrEnd};
+        if self.is_mark(byte, at) {
+            return Ok(());
+        }
+        if (1..MARK.len()).contains(&self.mark) {
+            return Err(BadIndex::Syntax { at: self.before + at as u64 });
+        }
         match (byte, self.expect) {
             (b' ' | b'\t' | b'\r' | b'\n', _) => Ok(()),
             (b'{', Value | ValueOrEnd) => self.begin(true, see),
@@ -140,6 +144,13 @@ impl Tokens {
             }
             _ => Err(BadIndex::Syntax { at: self.before + at as u64 }),
         }
+    }
+
+    /// A mark of the byte order is nothing, also where it should not be: once, and before everything else.
+    fn is_mark(&mut self, byte: u8, at: usize) -> bool {
+        let next = self.before + at as u64 == self.mark as u64 && MARK.get(self.mark) == Some(&byte);
+        self.mark += usize::from(next);
+        next
     }
 
     fn begin(&mut self, object: bool, see: &mut dyn FnMut(Token<'_>) -> Result<(), BadIndex>) -> Result<(), BadIndex> {
