@@ -185,7 +185,10 @@ impl PartStore {
     }
 
     fn write_out_late(&mut self, now: Mono) -> Result<(), LocalFault> {
-        if !self.part.waits() && !self.rival.as_ref().is_some_and(Draft::waits) {
+        let waits = self.part.waits() || self.rival.as_ref().is_some_and(Draft::waits);
+        // What was written out early, by a session's end or beside bytes that were given up, counts after a kill as well.
+        let unknown = self.marked == Marked::No && self.beat.fresh > 0;
+        if !waits && !unknown {
             return Ok(());
         }
         let since = *self.beat.waiting_since.get_or_insert(now);

@@ -285,10 +285,13 @@ fn pages_are_followed_only_where_something_of_ours_may_be() {
 #[test]
 fn a_mark_of_the_byte_order_may_come_in_pieces_and_only_whole() {
     let index = b"{\"files\":[{\"path\":\"a\"}]}";
-    let read = |bytes: &[u8], piece| read_in(Form::Json, &[Part::All], "x", bytes, piece).map(|index| paths(&index).join(" "));
+    let read =
+        |bytes: &[u8], piece| read_in(Form::Json, &[Part::All], "x", bytes, piece).map(|index| paths(&index).join(" "));
     for piece in 1..5 {
         assert_eq!(read(&[b"\xef\xbb\xbf", &index[..]].concat(), piece), Ok("a".to_owned()), "{piece}");
-        for (bad, at) in [(&b"\xef\xbb"[..], 2), (b"\xef", 1), (b"\xbb", 0), (b" \xef\xbb\xbf", 1), (b"\xef\xbb\xbf\xef", 3)] {
+        for (bad, at) in
+            [(&b"\xef\xbb"[..], 2), (b"\xef", 1), (b"\xbb", 0), (b" \xef\xbb\xbf", 1), (b"\xef\xbb\xbf\xef", 3)]
+        {
             assert_eq!(read(&[bad, &index[..]].concat(), piece), Err(BadIndex::Syntax { at }), "{bad:?} by {piece}");
         }
     }

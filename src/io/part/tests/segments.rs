@@ -83,6 +83,25 @@ fn a_kill_costs_what_was_not_told() {
 }
 
 #[test]
+fn what_was_written_out_early_counts_after_the_next_ticks() {
+    type Early = fn(&mut PartStore);
+    let settle: Early = |store| assert_eq!(store.settle(Place::Part), Ok(held(96)));
+    let drop_elsewhere: Early = |store| assert_eq!(store.drop_range(range(5000, 9000)), Ok(()));
+    for early in [settle, drop_elsewhere] {
+        let folder = Folder::new(&[]);
+        let mut store = folder.open().store;
+        write_at(&mut store, 0, 96);
+        early(&mut store);
+        assert!(!folder.journal().exists(), "a small file that comes at once needs none");
+        for ms in [0, 260] {
+            store.tick(at_ms(ms)).expect("tick");
+        }
+        drop(store);
+        assert_eq!(folder.open().part_segments, set(&[(0, 96)]));
+    }
+}
+
+#[test]
 fn after_a_reboot_only_flushed_segments_count() {
     let mut folder = Folder::new(&[]);
     let mut store = folder.open().store;
