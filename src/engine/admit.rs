@@ -113,19 +113,16 @@ fn meet(job: &Job, path: &Path, meta: &Metadata, record: Record) -> Admission {
     match record.status {
         Status::Done if ours => ask_again(job, path, record),
         // The process ended between the rename and the state's write: the file is the part file, whole and verified.
-        _ if is_published(&record, path, meta) => match durable::sync_dir(durable::folder_of(path)) {
-            Ok(()) => ask_again(job, path, record),
-            Err(fault) => Admission::Refused(fault),
-        },
+        _ if part::is_published(path, &record.dossier.part, meta) => {
+            match durable::sync_dir(durable::folder_of(path)) {
+                Ok(()) => ask_again(job, path, record),
+                Err(fault) => Admission::Refused(fault),
+            }
+        }
         Status::Done => foreign(job, path, |clobber| run(job, reborn(record), clobber)),
         _ if ours => take_up(job, record, Clobber::Replace),
         _ => foreign(job, path, |clobber| take_up(job, record, clobber)),
     }
-}
-
-/// The file of a record is its part file, which got its final name when it was whole and verified.
-fn is_published(record: &Record, path: &Path, meta: &Metadata) -> bool {
-    record.dossier.part.inode == Some(meta.ino()) && part::is_witnessed(path)
 }
 
 /// The record of a download whose file was given its name by a process that ended before the state could say so: complete,
@@ -135,7 +132,7 @@ pub(super) fn settled(record: &Record) -> Option<Record> {
     let is_open = record.direction == Direction::Download && record.status != Status::Done;
     let path = record.path.as_deref().filter(|_| is_open && record.dossier.part.inode.is_some())?;
     let meta = path.symlink_metadata().ok().filter(Metadata::is_file)?;
-    if !is_published(record, path, &meta) || part::holder(path).is_some() {
+    if !part::is_published(path, &record.dossier.part, &meta) || part::holder(path).is_some() {
         return None;
     }
     let evidence = match &record.digests[..] {

@@ -17,7 +17,7 @@ use crate::io::part::known::{Lasting, before};
 use crate::io::part::names::Names;
 use crate::io::part::open::{trusted, unbroken};
 use crate::io::part::take::{holder, look};
-use crate::io::part::{Boot, PartStore, Spec, SyncMode};
+use crate::io::part::{Boot, PartStore, Spec, SyncMode, is_published};
 
 /// What was found in the files of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub enum PartState {
     Regular,
     /// Nothing stands there.
     Missing,
+    /// Nothing stands there, for the file has its final name, of which the state has not been told.
+    Published,
     /// A folder stands there: a session refuses it.
     Folder,
     /// A link, a pipe or the like stands there: a session replaces it, and it is never opened.
@@ -103,7 +105,7 @@ pub fn repair(target: &Path, dossier: &Dossier, damaged: &[ByteRange]) -> Result
 
 pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: Look) -> Result<Inspection, LocalFault> {
     let names = Names::of(target);
-    let part = standing(&names.part)?;
+    let part = standing(target, &names, &dossier.part)?;
     // Before the journal: while a process makes the first gap, a length that is looked at later may count its island.
     let file = open(&names.part)?;
     let length =
@@ -131,9 +133,10 @@ pub(super) fn look_into(target: &Path, dossier: &Dossier, boot: Boot, closely: L
     Ok(found)
 }
 
-/// What stands at this path, itself and not where it may lead.
-fn standing(path: &Path) -> Result<PartState, LocalFault> {
-    Ok(match look(path)? {
+/// What stands where the part file belongs, itself and not where it may lead.
+fn standing(target: &Path, names: &Names, part: &DraftRecord) -> Result<PartState, LocalFault> {
+    Ok(match look(&names.part)? {
+        None if look(target)?.is_some_and(|meta| is_published(target, part, &meta)) => PartState::Published,
         None => PartState::Missing,
         Some(meta) if meta.is_file() => PartState::Regular,
         Some(meta) if meta.is_dir() => PartState::Folder,

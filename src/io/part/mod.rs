@@ -61,7 +61,7 @@ pub use inspect::{Inspection, JournalState, PartState, inspect, outline, repair}
 pub use open::Leftovers;
 pub use publish::{Clobber, Publish};
 pub use whole::{adopt_equal, file_names, has_digests, holder};
-pub use witness::{is_witnessed, tidy, tidy_all};
+pub use witness::{is_published, is_witnessed, tidy, tidy_all};
 
 use std::path::Path;
 

@@ -7,10 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::core::failure::LocalFault;
+use crate::core::file_xfer::dossier::Draft as DraftRecord;
 use crate::core::name::{is_working_name, journal_file_name, rival_file_name};
 use crate::io::effects;
 use crate::io::part::PartStore;
@@ -21,6 +23,11 @@ use crate::io::part::take::look;
 /// The file of this name was written and verified by us, although perhaps no record says so.
 pub fn is_witnessed(target: &Path) -> bool {
     stands(&Names::of(target)).unwrap_or(false)
+}
+
+/// The file of this name is what the record calls its part file, which got its final name when it was whole and verified.
+pub fn is_published(target: &Path, part: &DraftRecord, meta: &Metadata) -> bool {
+    part.inode == Some(meta.ino()) && is_witnessed(target)
 }
 
 /// The state knows of the finished file: what may still stand beside it goes. Of a download that is running, nothing is

@@ -56,6 +56,8 @@ pub(super) enum Kind {
     Orphan,
     /// A process works on it.
     Busy,
+    /// A part file is the finished file already.
+    Published,
     /// A finished file is not there any more.
     Moved,
     /// The file of an upload is gone, or not the one that was begun with.
@@ -159,6 +161,7 @@ impl Kind {
             Self::Unreadable => "unreadable",
             Self::Orphan => "orphan",
             Self::Busy => "busy",
+            Self::Published => "published",
             Self::Moved => "moved",
             Self::Source => "source",
         }

@@ -98,6 +98,7 @@ impl Case<'_> {
                 vec![Finding::damage(Kind::Unreadable, text, "move it away")]
             }
             PartState::Strange => vec![self.strange()],
+            PartState::Published => vec![Self::published()],
             PartState::Missing => self.gone().into_iter().collect(),
             PartState::Regular => self.regular(),
         }
@@ -110,6 +111,11 @@ impl Case<'_> {
         };
         let advice = format!("the next session puts a part file in its place{lost}; what it leads to stays untouched");
         Finding::damage(Kind::Strange, "is no regular file, and was not opened", advice)
+    }
+
+    fn published() -> Finding {
+        let text = "has its final name already: it was whole, and a process ended before the state could say so";
+        Finding::note(Kind::Published, text, "the next run finds that it is complete, nothing is to be done")
     }
 
     fn gone(&self) -> Option<Finding> {

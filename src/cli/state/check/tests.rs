@@ -125,6 +125,12 @@ fn what_a_kill_leaves_is_no_damage() {
 }
 
 #[test]
+fn a_file_that_has_its_final_name_is_no_damage() {
+    let published = Inspection { part: PartState::Published, length: Length::ZERO, held: set(&[]), ..sound() };
+    told(&book(published), 0, "has its final name already");
+}
+
+#[test]
 fn a_repair_is_told_and_the_record_says_no_more_than_is_left() {
     let book = Fake { left: set(&[(0, 1), (2, 3)]), ..book(Inspection { damaged: vec![range(1, 2)], ..sound() }) };
     let (out, _, exit) = ran(&book, &["check", "--repair"]);

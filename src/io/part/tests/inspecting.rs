@@ -1,5 +1,7 @@
 //! Looking into files at rest, and taking out what is damaged.
 
+use std::os::unix::fs::MetadataExt as _;
+
 use super::*;
 use crate::core::failure::LocalFault;
 use crate::core::range::{ByteRange, RangeSet};
@@ -138,4 +140,20 @@ fn sums_of_earlier_sessions_tell_what_was_written_then() {
     write(&mut store, Place::Part, &bytes[2 * MIB..]);
     store.close().expect("closed");
     assert_eq!(look(&folder).damaged, [range(0, 3 * MIB)]);
+}
+
+#[test]
+fn a_file_that_has_its_final_name_is_not_gone() {
+    let folder = Folder::new(&[]);
+    let mut store = folder.open().store;
+    write(&mut store, Place::Part, &noise(MIB, 19));
+    store.publish(PLAIN).expect("published");
+    let inode = folder.target.symlink_metadata().expect("there").ino();
+    let known = |inode| Dossier { part: Draft { inode: Some(inode), ..claiming().part }, ..claiming() };
+    let look =
+        |dossier: &Dossier| look_into(&folder.target, dossier, folder.spec.boot, Look::Bytes).expect("inspected");
+    assert_eq!(look(&known(inode)).part, PartState::Published);
+    assert_eq!(look(&known(inode + 1)).part, PartState::Missing, "somebody else's file");
+    tidy(&folder.target);
+    assert_eq!(look(&known(inode)).part, PartState::Missing, "nothing says that it was whole");
 }
