@@ -45,6 +45,11 @@ impl Nginx {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
+    /// The same at another address of this machine, for a server with `listen ADDRESS:@port;`.
+    pub(crate) fn url_at(&self, address: &str, path: &str) -> String {
+        format!("http://{address}:{}{path}", self.port)
+    }
+
     /// `https://localhost:PORT` and the path, for a server with [`Certificate`] directives.
     pub(crate) fn tls_url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.port)
@@ -202,6 +207,7 @@ fn configuration(folder: &Path, server: &str, port: u16) -> String {
     let d = folder.display();
     let tls = if server.contains("ssl_certificate ") { " ssl" } else { "" };
     let h2 = if server.contains("# http2") { " http2" } else { "" };
+    let server = server.replace("@port", &port.to_string());
     format!(
         "daemon off;\nmaster_process off;\npid {d}/nginx.pid;\nerror_log {d}/error.log;\n\
          events {{ worker_connections 256; }}\n\
