@@ -293,7 +293,10 @@ impl Sim {
         let unknown = (0..self.begun).any(|file| !self.known.has(file));
         let again = self.rng.random_bool(0.3);
         let wanted = |file: &usize| !self.known.has(*file) || (again && self.known.is_open(*file));
-        let jobs: Vec<Job> = (0..self.begun).filter(wanted).map(|file| self.job(file)).collect();
+        let wanted: Vec<usize> = (0..self.begun).filter(wanted).collect();
+        // What somebody asks for is not put off.
+        wanted.iter().for_each(|file| self.net.lock().watch.not_before(*file, None));
+        let jobs: Vec<Job> = wanted.into_iter().map(|file| self.job(file)).collect();
         (unknown || !jobs.is_empty()).then_some(jobs)
     }
 

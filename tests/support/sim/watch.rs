@@ -59,6 +59,10 @@ impl Watch {
         if files.len() > self.most_at_host {
             self.broken.push(format!("{t:?}: requests at once to host {host}: of files {:?}", self.at_host[host]));
         }
+        self.check_time(t, file);
+    }
+
+    fn check_time(&mut self, t: T, file: usize) {
         if let Some(at) = self.not_before[file].filter(|at| t + ROUNDING < *at) {
             self.broken.push(format!("{t:?}: file {file} is asked for before its time, {at:?}"));
         }
@@ -91,8 +95,10 @@ impl Watch {
                 self.not_before[file] = delay.filter(|_| binds).map(|d| t + d.as_std());
             }
             Notice::Session { id, held, .. } => {
-                self.not_before[self.files[id]] = None;
-                self.held[self.files[id]] = held.0;
+                let file = self.files[id];
+                self.check_time(t, file);
+                self.not_before[file] = None;
+                self.held[file] = held.0;
             }
             Notice::Progress { id, held } => {
                 let file = self.files[id];
