@@ -122,7 +122,7 @@ impl Client {
         Ok(Self { setup, pool, speaks: Speaks::Any, for_file_of: None, script: None })
     }
 
-    /// The same client, whose GETs go to a scripted network.
+    /// The same client, whose requests go to a scripted network.
     pub fn scripted(self, network: Arc<dyn Network>) -> Self {
         Self { script: Some(network), ..self }
     }
@@ -141,7 +141,7 @@ impl Client {
     /// The same settings for requests with bodies, on connections of their own. Whoever shares this client's connections
     /// shares those too.
     pub fn uplink(&self) -> Uplink {
-        self.pool.uplink.get_or_init(|| Uplink::new(Arc::clone(&self.setup))).clone()
+        self.pool.uplink.get_or_init(|| Uplink::new(Arc::clone(&self.setup), self.script.clone())).clone()
     }
 
     /// The same client for URLs that servers name, of a file whose own server is this: it asks no name that has an address

@@ -25,7 +25,7 @@ pub use client::Client;
 pub use credentials::{Cookies, Credentials, Hop, HostSecrets, LocationTrust, Login, Netrc, WantDigest};
 pub use explain::ended_short;
 pub use header_text::{BadHeader, UserHeader};
-pub use scripted::{Network, Pieces, Soon};
+pub use scripted::{Network, Outflow, Pieces, Soon};
 pub use settings::{Family, Identity, NetConfigError, NetSettings, Pin, Roots, USER_AGENT, Verify};
 pub use throttle::{Brake, Throttle};
 pub use uplink::{Exchange, Heard, OutBody, Outgoing, Uplink};

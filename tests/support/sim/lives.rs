@@ -8,6 +8,8 @@ use persxfer::core::backoff::Policy;
 use persxfer::core::digest::Expected;
 use persxfer::core::pers_xfer::options::Options;
 use persxfer::core::time::{Delay, Epoch};
+use persxfer::core::upload::{Protocol, UploadOptions};
+use persxfer::core::url::MirrorUrl;
 use persxfer::engine::{
     Doors, EngineError, Job, Report, Rounds, Service, Settings, Steer, Stop, SyncMode, Target, World, run_in, serve_in,
 };
@@ -20,6 +22,7 @@ use tokio::task::LocalSet;
 
 use super::host::{DAY, Digests, HOUR, Host, T, Truth};
 use super::net::{Net, url};
+use super::store;
 use super::verdict::Known;
 use crate::disk::{Disk, LaidOut, memory};
 use crate::disk_seed::Rng;
@@ -41,6 +44,8 @@ pub(crate) struct Story {
     pub(crate) days: f64,
     /// Bytes found held between two lives.
     pub(crate) held: u64,
+    /// Of those that are complete, uploads.
+    pub(crate) uploaded: usize,
 }
 
 /// One transfer that is asked for.
@@ -49,6 +54,8 @@ pub(crate) struct Asked {
     pub(crate) hosts: Vec<usize>,
     pub(crate) digest: bool,
     pub(crate) give_up: Delay,
+    /// An upload, by this protocol.
+    pub(super) upload: Option<Protocol>,
     options: Arc<Options>,
 }
 
@@ -73,7 +80,7 @@ pub(super) struct Sim {
     pub(super) seed: u64,
     rng: StdRng,
     disk_rng: Rng,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
     pub(super) home: PathBuf,
     pub(super) disk: Disk,
     pub(super) net: Net,
@@ -118,7 +125,13 @@ impl Sim {
         let changes = !liars && rng.random_bool(0.3);
         let hosts: Vec<Host> = (0..rng.random_range(1..5)).map(|_| Host::draw(&mut rng, digests)).collect();
         let files: Vec<Truth> = (0..rng.random_range(1..5)).map(|_| Truth::draw(&mut rng, changes)).collect();
-        let asked = files.iter().map(|file| Asked::draw(&mut rng, hosts.len(), liars, file)).collect();
+        let mut asked: Vec<Asked> = files.iter().map(|file| Asked::draw(&mut rng, hosts.len(), liars, file)).collect();
+        if seed % 5 >= 3 {
+            turn_round(seed, &mut asked);
+        }
+        for (file, truth) in files.iter().enumerate().filter(|(file, _)| asked[*file].upload.is_some()) {
+            std::fs::write(dir.path().join(format!("f{file}")), &truth.versions[0].1).expect("written");
+        }
         let net = Net::new(seed, hosts, files);
         net.lock().watch.most_at_host = MOST_PER_HOST;
         Self {
@@ -126,7 +139,7 @@ impl Sim {
             disk_rng: Rng::new(seed),
             disk: Disk::empty(&home),
             home,
-            _dir: dir,
+            dir,
             net,
             asked,
             begun: 0,
@@ -295,7 +308,7 @@ impl Sim {
         let wanted = |file: &usize| !self.known.has(*file) || (again && self.known.is_open(*file));
         let wanted: Vec<usize> = (0..self.begun).filter(wanted).collect();
         // What somebody asks for is not put off.
-        wanted.iter().for_each(|file| self.net.lock().watch.not_before(*file, None));
+        wanted.iter().for_each(|file| self.net.lock().watch.asked_for(*file));
         let jobs: Vec<Job> = wanted.into_iter().map(|file| self.job(file)).collect();
         (unknown || !jobs.is_empty()).then_some(jobs)
     }
@@ -304,10 +317,13 @@ impl Sim {
         let asked = &self.asked[file];
         let outside = self.net.lock();
         let truth = &outside.files[file].versions[0].1;
-        let digests = if asked.digest { vec![sha256(truth)] } else { Vec::new() };
+        let digests = if asked.digest && asked.upload.is_none() { vec![sha256(truth)] } else { Vec::new() };
         Job {
-            urls: asked.hosts.iter().map(|host| url(*host, file)).collect(),
-            target: Target::File(self.target(file)),
+            urls: asked.urls(file),
+            target: match asked.upload {
+                Some(_) => Target::Source(self.dir.path().join(format!("f{file}"))),
+                None => Target::File(self.target(file)),
+            },
             digests,
             expected: None,
             pieces: None,
@@ -328,6 +344,21 @@ impl Sim {
 
 const MOST_PER_HOST: usize = 2;
 
+/// Makes uploads of some, by chance of its own: worlds that have none are what they were.
+fn turn_round(seed: u64, asked: &mut [Asked]) {
+    let mut rng = StdRng::seed_from_u64(seed ^ 0x7570_6c6f_6164_7321);
+    for (file, asked) in asked.iter_mut().enumerate() {
+        if !rng.random_bool(0.6) {
+            continue;
+        }
+        let protocol = if rng.random_bool(0.5) { Protocol::Tus } else { Protocol::Put };
+        asked.upload = Some(protocol);
+        let protocols = asked.urls(file).into_iter().map(|url| (url, protocol)).collect();
+        let upload = UploadOptions { protocols, ..UploadOptions::default() };
+        asked.options = Arc::new(Options { upload, ..(*asked.options).clone() });
+    }
+}
+
 impl Asked {
     fn draw(rng: &mut StdRng, hosts: usize, liars: bool, file: &Truth) -> Self {
         let mut order: Vec<usize> = (0..hosts).collect();
@@ -342,7 +373,12 @@ impl Asked {
         let options = Options { policy, give_up, ..Options::default() };
         // A digest is that of one version.
         let digest = file.versions.len() == 1 && (liars || rng.random_bool(0.4));
-        Self { hosts: order, digest, give_up, options: Arc::new(options) }
+        Self { hosts: order, digest, give_up, upload: None, options: Arc::new(options) }
+    }
+
+    fn urls(&self, file: usize) -> Vec<MirrorUrl> {
+        let of = |host: &usize| if self.upload.is_some() { store::url(*host, file) } else { url(*host, file) };
+        self.hosts.iter().map(of).collect()
     }
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `host` | hosts and their files: how they are at which time |
 //! | `net` | requests and answers |
+//! | `store` | uploads, and what hosts store of them |
 //! | `lives` | one process after the other, and how each ends |
 //! | `watch` | what must never happen while they run |
 //! | `verdict` | what must be true in between, and in the end |
@@ -12,6 +13,7 @@
 mod host;
 mod lives;
 mod net;
+mod store;
 mod verdict;
 mod watch;
 

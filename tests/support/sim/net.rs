@@ -15,17 +15,18 @@ use persxfer::core::range::Length;
 use persxfer::core::time::Delay;
 use persxfer::core::url::MirrorUrl;
 use persxfer::io::effects::failpoints::is_dead;
-use persxfer::io::transport::{Answer, Network, Pieces, Soon};
+use persxfer::io::transport::{Answer, Heard, Network, Outflow, Outgoing, Pieces, Soon};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
 
 use super::host::{Host, Mood, Names, T, Truth};
+use super::store::Store;
 use super::watch::Watch;
 
 /// As the program's own.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-const LONG: Duration = Duration::from_secs(400 * 86_400);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const LONG: Duration = Duration::from_secs(400 * 86_400);
 /// 2026-01-01, well after every Last-Modified.
 const DAWN: u64 = 1_767_225_600;
 const PAGE: &[u8] = b"<!DOCTYPE html><html><body>Please log in</body></html>";
@@ -34,8 +35,10 @@ const PAGE: &[u8] = b"<!DOCTYPE html><html><body>Please log in</body></html>";
 pub(crate) struct Outside {
     pub(crate) hosts: Vec<Host>,
     pub(crate) files: Vec<Truth>,
+    /// What each host has stored of uploads.
+    pub(crate) stores: Vec<Store>,
     pub(crate) watch: Watch,
-    rng: StdRng,
+    pub(super) rng: StdRng,
     /// When this life of the program began, by true time and by that of its event loop.
     began: (T, Option<Instant>),
 }
@@ -45,10 +48,10 @@ pub(crate) struct Outside {
 pub(crate) struct Net(Arc<Mutex<Outside>>);
 
 /// A request under way, and its answer's body; it counts at its host until it is dropped.
-struct Visit {
+pub(super) struct Visit {
     net: Net,
-    host: usize,
-    file: usize,
+    pub(super) host: usize,
+    pub(super) file: usize,
 }
 
 struct BodyOf {
@@ -69,7 +72,8 @@ impl Net {
     pub(crate) fn new(seed: u64, hosts: Vec<Host>, files: Vec<Truth>) -> Self {
         let watch = Watch::new(hosts.len(), files.len());
         let rng = StdRng::seed_from_u64(seed ^ 0x6e65_7477_6f72_6b21);
-        Self(Arc::new(Mutex::new(Outside { hosts, files, watch, rng, began: (T::ZERO, None) })))
+        let stores = hosts.iter().map(|_| Store::default()).collect();
+        Self(Arc::new(Mutex::new(Outside { hosts, files, stores, watch, rng, began: (T::ZERO, None) })))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Outside> {
@@ -84,6 +88,21 @@ impl Net {
     /// True time; to be called on the event loop.
     pub(crate) fn t(&self) -> T {
         self.lock().t()
+    }
+
+    /// A request about a file comes to a host.
+    pub(super) fn visit(&self, host: usize, file: usize) -> Visit {
+        let mut outside = self.lock();
+        let t = outside.t();
+        outside.watch.asked(t, host, file);
+        Visit { net: self.clone(), host, file }
+    }
+
+    /// How a host is now, and how far away.
+    pub(super) fn mood_of(&self, host: usize) -> (Mood, Duration) {
+        let outside = self.lock();
+        let host = &outside.hosts[host];
+        (host.mood(outside.t()), host.round_trip)
     }
 }
 
@@ -117,14 +136,8 @@ impl Network for Net {
             if is_dead() {
                 tokio::time::sleep(LONG).await;
             }
-            let (t, round_trip) = {
-                let mut outside = net.lock();
-                let t = outside.t();
-                outside.watch.asked(t, host, file);
-                (t, outside.hosts[host].round_trip)
-            };
-            let visit = Visit { net: net.clone(), host, file };
-            let mood = net.lock().hosts[host].mood(t);
+            let visit = net.visit(host, file);
+            let (mood, round_trip) = net.mood_of(host);
             match mood {
                 Mood::Refuses => {
                     tokio::time::sleep(round_trip).await;
@@ -145,9 +158,29 @@ impl Network for Net {
             }
         })
     }
+
+    fn send(&self, request: Outgoing, body: Arc<Outflow>) -> Soon<'static, Heard> {
+        Box::pin(self.clone().take(request, body))
+    }
 }
 
 impl Visit {
+    pub(super) fn outside(&self) -> MutexGuard<'_, Outside> {
+        self.net.lock()
+    }
+
+    /// Does its host serve now?
+    pub(super) fn serves(&self) -> bool {
+        self.net.mood_of(self.host).0.serves()
+    }
+
+    /// How long the next piece may be, and how fast it goes.
+    pub(super) fn pace(&self) -> (usize, u64) {
+        let mut outside = self.net.lock();
+        let rate = outside.hosts[self.host].rate;
+        (outside.rng.random_range(1..48 << 10), rate)
+    }
+
     fn answer(self, mood: Mood, asked: &HeaderMap) -> Answer {
         let status = match mood {
             Mood::Busy(retry_after) => return self.says(503, retry_after),
@@ -223,11 +256,7 @@ impl Pieces for BodyOf {
             if self.sent == self.bytes.len() {
                 return Ok(None);
             }
-            let (most, rate) = {
-                let mut outside = self.visit.net.lock();
-                let rate = outside.hosts[self.visit.host].rate;
-                (outside.rng.random_range(1..48 << 10), rate)
-            };
+            let (most, rate) = self.visit.pace();
             let mut length = most.min(self.bytes.len() - self.sent);
             if let Some((at, fate)) = self.fate {
                 length = length.min(at - self.sent);
@@ -238,10 +267,7 @@ impl Pieces for BodyOf {
                 }
             }
             tokio::time::sleep(Duration::from_secs_f64(length as f64 / rate as f64)).await;
-            let outside = self.visit.net.lock();
-            let serves = outside.hosts[self.visit.host].mood(outside.t()).serves();
-            drop(outside);
-            if !serves && !self.bytes.is_empty() && self.bytes != PAGE {
+            if !self.visit.serves() && !self.bytes.is_empty() && self.bytes != PAGE {
                 return Err(broken());
             }
             let from = self.sent;

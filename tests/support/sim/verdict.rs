@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use persxfer::core::pers_xfer::record::{Record, Status, XferId};
+use persxfer::core::pers_xfer::record::{Direction, Record, Status, XferId};
 use persxfer::engine::{Ending, Report};
 use persxfer::io::effects::failpoints::Recording;
-use persxfer::io::part::inspect;
+use persxfer::io::part::{PartState, inspect};
 use persxfer::io::state_file::StateFile;
 
 use super::host::{DAY, T};
@@ -57,6 +57,10 @@ impl Sim {
                     let path = report.path.as_ref().expect("a name");
                     let name = path.file_name().and_then(|n| n.to_str()).expect("a name");
                     let file: usize = name.trim_start_matches('f').parse().expect("one of our files");
+                    if report.direction == Direction::Upload {
+                        self.check_stored(file, &report.name);
+                        continue;
+                    }
                     let bytes = std::fs::read(path).unwrap_or_default();
                     if !self.net.lock().files[file].is(&bytes) {
                         self.broken(&format!("{} is said to be complete, and its bytes are wrong", report.name));
@@ -94,8 +98,11 @@ impl Sim {
     /// What was held once, after a death too, is held until the file is complete, while every host has the same bytes.
     fn check_held(&mut self, found: &BTreeMap<XferId, Record>) {
         let mut held = BTreeMap::new();
-        for record in found.values().filter(|record| record.status.is_open()) {
+        let is_open = |r: &&Record| r.status.is_open() && r.direction == Direction::Download;
+        for record in found.values().filter(is_open) {
             let now = match inspect(&self.target(file_of(record)), &record.dossier) {
+                // It has its final name already, of which the state has not been told.
+                Ok(seen) if seen.part == PartState::Published => continue,
                 Ok(seen) => seen.held.length().0,
                 Err(fault) => self.broken(&format!("the part file of {} cannot be read: {fault}", record.name)),
             };
@@ -116,13 +123,16 @@ impl Sim {
             T::from_micros(u64::try_from(true_micros).unwrap_or(0))
         });
         let mut outside = self.net.lock();
-        outside.watch.not_before(file, next.filter(|_| !self.jumps));
+        outside.watch.stored(file, next.filter(|_| !self.jumps));
         if record.first_request_time.is_some() {
             // A death may have come between what was stored and the request.
             let began = outside.life_began();
             outside.watch.progress[file].get_or_insert(began);
         }
         drop(outside);
+        if record.direction == Direction::Upload {
+            return self.check_upload(file, record);
+        }
         let Ok(bytes) = std::fs::read(self.target(file)) else {
             if record.status == Status::Done {
                 self.broken(&format!("{} is done, and its file is not there", record.name));
@@ -138,6 +148,27 @@ impl Sim {
         }
     }
 
+    /// Nothing is confirmed that no server holds, and what is done is there, whole.
+    fn check_upload(&self, file: usize, record: &Record) {
+        let most = self.net.lock().stores.iter().map(|store| store.most_of(file)).max().unwrap_or(0);
+        let held = record.held();
+        if held.0 > most as u64 {
+            self.broken(&format!("{} has {held} bytes confirmed, and no server has more than {most}", record.name));
+        }
+        if record.status == Status::Done {
+            self.check_stored(file, &record.name);
+        }
+    }
+
+    fn check_stored(&self, file: usize, name: &str) {
+        let outside = self.net.lock();
+        let bytes = &outside.files[file].versions[0].1;
+        if !outside.stores.iter().any(|store| store.has(file, bytes)) {
+            drop(outside);
+            self.broken(&format!("{name} is said to be uploaded, and no server has it"));
+        }
+    }
+
     /// When all is over.
     pub(super) fn judge(&mut self) {
         self.story.days = self.t.as_secs_f64() / DAY as f64;
@@ -147,7 +178,10 @@ impl Sim {
                 self.broken(&format!("file {file} was never entered"))
             };
             match &record.status {
-                Status::Done => self.story.complete += 1,
+                Status::Done => {
+                    self.story.complete += 1;
+                    self.story.uploaded += usize::from(record.direction == Direction::Upload);
+                }
                 Status::Failed { message, .. } => {
                     self.story.failed += 1;
                     self.check_failure(file, &record, message);

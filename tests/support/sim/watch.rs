@@ -10,6 +10,8 @@ use super::host::T;
 
 /// Clocks and doubles round.
 const ROUNDING: Duration = Duration::from_millis(2);
+/// A time that is stored may have moved so much from the one that was told.
+const STORING: Duration = Duration::from_secs(2);
 
 /// What has been seen.
 #[derive(Debug, Default)]
@@ -20,6 +22,8 @@ pub(crate) struct Watch {
     pub(crate) most_at_host: usize,
     /// Before then, this file is not to be asked for.
     not_before: Vec<Option<T>>,
+    /// When the wait after a failure is over, of one that was told and not begun since: no process may cut it short.
+    due: Vec<Option<T>>,
     files: BTreeMap<XferId, usize>,
     /// Requests, a file.
     pub(crate) requests: Vec<usize>,
@@ -41,6 +45,7 @@ impl Watch {
             at_host: vec![Vec::new(); hosts],
             most_at_host: usize::MAX,
             not_before: vec![None; files],
+            due: vec![None; files],
             requests: vec![0; files],
             held: vec![0; files],
             ends: vec![0; files],
@@ -63,7 +68,8 @@ impl Watch {
     }
 
     fn check_time(&mut self, t: T, file: usize) {
-        if let Some(at) = self.not_before[file].filter(|at| t + ROUNDING < *at) {
+        let bound = self.not_before[file].max(self.due[file]);
+        if let Some(at) = bound.filter(|at| t + ROUNDING < *at) {
             self.broken.push(format!("{t:?}: file {file} is asked for before its time, {at:?}"));
         }
     }
@@ -74,9 +80,16 @@ impl Watch {
         self.at_host[host].swap_remove(at);
     }
 
-    /// A stored time binds later processes too.
-    pub(crate) fn not_before(&mut self, file: usize, at: Option<T>) {
+    /// A stored time binds later processes too. What was told and is not stored so, a death has taken along.
+    pub(crate) fn stored(&mut self, file: usize, at: Option<T>) {
         self.not_before[file] = at;
+        let is_stored = |due: &T| at.is_some_and(|at| at.abs_diff(*due) < STORING);
+        self.due[file] = self.due[file].filter(is_stored);
+    }
+
+    /// Somebody asks for it: now.
+    pub(crate) fn asked_for(&mut self, file: usize) {
+        (self.not_before[file], self.due[file]) = (None, None);
     }
 
     /// The program says something.
@@ -92,12 +105,16 @@ impl Watch {
                 let file = self.files[id];
                 let binds =
                     matches!(reason, WaitReason::Backoff { .. } | WaitReason::RetryAfter(_) | WaitReason::Host(_));
-                self.not_before[file] = delay.filter(|_| binds).map(|d| t + d.as_std());
+                let at = delay.filter(|_| binds).map(|d| t + d.as_std());
+                self.not_before[file] = at;
+                if matches!(reason, WaitReason::Backoff { .. } | WaitReason::RetryAfter(_)) {
+                    self.due[file] = at;
+                }
             }
             Notice::Session { id, held, .. } => {
                 let file = self.files[id];
                 self.check_time(t, file);
-                self.not_before[file] = None;
+                self.asked_for(file);
                 self.held[file] = held.0;
             }
             Notice::Progress { id, held } => {

@@ -23,6 +23,7 @@ use crate::core::range::Length;
 use crate::core::time::Delay;
 use crate::core::upload::{Answer, Gate, Interim, Method};
 use crate::core::url::MirrorUrl;
+use crate::io::transport::scripted::{Network, Outflow};
 use crate::io::transport::{Throttle, explain};
 
 /// So many informational answers wait for whoever asks; a server that sends more before one is asked for is no server.
@@ -53,6 +54,8 @@ struct Flowing(Mutex<Where>);
 enum Where {
     /// On this connection, which may carry other requests later; it has so many bytes.
     On(Arc<Line>, Length),
+    /// On its way through a script.
+    Scripted(Arc<Outflow>),
     /// On none. So many bytes had gone.
     Over(Length),
 }
@@ -72,6 +75,7 @@ impl Flowing {
     fn stop(&self) -> Length {
         match &*self.state() {
             Where::Over(sent) => *sent,
+            Where::Scripted(outflow) => outflow.stop(),
             Where::On(line, total) => {
                 line.stop();
                 Length(line.state().sent()).min(*total)
@@ -112,10 +116,37 @@ impl Uplink {
     pub fn send(&self, request: Outgoing, throttle: Option<Throttle>) -> Exchange {
         let (heard, hears) = mpsc::channel(MOST_WAITING);
         let (sent, is_sent) = watch::channel(Length::ZERO);
+        if let Some(network) = &self.0.script {
+            return scripted(network, request, sent, is_sent);
+        }
         let flowing = Arc::new(Flowing::default());
         let run = Run { shared: Arc::clone(&self.0), request, throttle, heard, sent, flowing: Arc::clone(&flowing) };
         let runs = AbortOnDropHandle::new(tokio::spawn(run.run()));
         Exchange { heard: hears, sent: is_sent, flowing, _runs: runs, is_over: false }
+    }
+}
+
+/// The exchange goes by a script, on the local set that it is started in.
+fn scripted(
+    network: &Arc<dyn Network>,
+    request: Outgoing,
+    sent: watch::Sender<Length>,
+    is_sent: watch::Receiver<Length>,
+) -> Exchange {
+    let (tell, heard) = mpsc::channel(1);
+    let outflow = Arc::new(Outflow::new(sent));
+    let flowing = Arc::new(Flowing(Mutex::new(Where::Scripted(Arc::clone(&outflow)))));
+    let ends = network.send(request, outflow);
+    let runs = async move {
+        // Where nobody listens any more, nobody needs it.
+        let _ = tell.send(ends.await).await;
+    };
+    Exchange {
+        heard,
+        sent: is_sent,
+        flowing,
+        _runs: AbortOnDropHandle::new(tokio::task::spawn_local(runs)),
+        is_over: false,
     }
 }
 

@@ -39,6 +39,7 @@ use http::HeaderMap;
 use self::buffers::Buffers;
 use self::pool::Pool;
 use super::client::Setup;
+use super::scripted::Network;
 use super::tls;
 use crate::core::failure::Failure;
 use crate::core::file_xfer::Timeouts;
@@ -62,6 +63,8 @@ struct Shared {
     pool: Pool,
     buffers: Arc<Buffers>,
     clock: Clock,
+    /// What requests go to in place of sockets.
+    script: Option<Arc<dyn Network>>,
 }
 
 /// A request made ready: a core `Ask` with credentials and an open file.
@@ -127,11 +130,11 @@ pub enum Heard {
 }
 
 impl Uplink {
-    pub(super) fn new(setup: Arc<Setup>) -> Self {
+    pub(super) fn new(setup: Arc<Setup>, script: Option<Arc<dyn Network>>) -> Self {
         let mut tls = setup.tls.clone();
         tls::without_http_2(&mut tls);
         let (pool, buffers, clock) = (Pool::default(), Arc::default(), Clock::system());
-        Self(Arc::new(Shared { setup, tls: Arc::new(tls), pool, buffers, clock }))
+        Self(Arc::new(Shared { setup, tls: Arc::new(tls), pool, buffers, clock, script }))
     }
 }
 
