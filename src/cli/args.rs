@@ -8,6 +8,7 @@ mod ledger;
 mod state;
 mod sync;
 mod upload;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -20,6 +21,7 @@ pub(crate) use ledger::{Claimed, Ledger, LedgerCommand};
 pub(crate) use state::{State, StateCommand};
 pub(crate) use sync::SyncArgs;
 pub(crate) use upload::{Draft, Special, Surplus, Upload};
+pub(crate) use worker::WorkerArgs;
 
 /// Persistent file transfer: downloads and uploads that outlive their servers, their network and their machine.
 #[derive(Debug, Parser)]
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     Sync(Box<SyncArgs>),
     /// Remember files that could not be had yet, and hand them out when it is time to try again
     Ledger(Ledger),
+    /// Fetch what is due in a ledger, again and again, and tell it what came of it
+    Worker(Box<WorkerArgs>),
     /// Print the completions for a shell
     #[command(
         after_help = "Example:\n  persxfer completions bash > ~/.local/share/bash-completion/completions/persxfer"

@@ -60,6 +60,16 @@ Examples:
   persxfer add download -i list.txt && persxfer run -j 4
   persxfer run --forever --gui-rpc --metrics 9416";
 
+/// Below the help of `worker`.
+pub(crate) const WORKER_EXAMPLES: &str = "\
+Each record that is due is fetched from its mirrors in one round, and verified where its digest is known; what fails waits
+in the ledger, as long as its class says (docs/ledger.md). Several workers may share a ledger, and a folder. Told to stop, it
+keeps what it holds of files and gives its claims back.
+
+Examples:
+  persxfer ledger add http://example.org/data/f.tar && persxfer worker -d files
+  persxfer worker -d files --until-idle -j 16";
+
 /// Below the help of `sync`.
 pub(crate) const SYNC_EXAMPLES: &str = "\
 CONFIG says which modules there are, where each has its sources, and what is kept (docs/sync.md).

@@ -45,6 +45,7 @@ mod trouble;
 mod untold;
 mod upload;
 mod view;
+mod worker;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -121,6 +122,13 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             let path = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
             let say = |line: &str| screen.say(cli.global.quiet, Weight::Matters, line);
             ledger::run(asked, &path, &mut std::io::stdin().lock(), &say)
+        }
+        Command::Worker(asked) => {
+            enough_descriptors()?;
+            let (state_file, cwd) = places(cli)?;
+            let prefs = config(cli)?.read()?;
+            let places = worker::Places { state_file: &state_file, cwd: &cwd, prefs: &prefs };
+            worker::run(asked, &cli.global, places, &|| resume::command(matches), screen)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),

@@ -105,6 +105,11 @@ pub(crate) fn of_sync(asked: &args::SyncArgs, prefs: &Preferences, state_file: &
     settings(&asked.speed, prefs, args::Sync::Full, state_file, Round::of(&asked.patience)?)
 }
 
+/// What a `worker` needs.
+pub(crate) fn of_worker(asked: &args::WorkerArgs, prefs: &Preferences, state_file: &Path) -> Result<Settings, Trouble> {
+    settings(&asked.speed, prefs, args::Sync::Full, state_file, Round::of(&asked.patience)?)
+}
+
 fn settings(
     speed: &args::Speed,
     prefs: &Preferences,

@@ -41,6 +41,9 @@ pub(crate) enum Trouble {
     /// The ledger.
     #[error(transparent)]
     Ledger(#[from] crate::io::store::StoreError),
+    /// A worker cannot go on.
+    #[error(transparent)]
+    Worker(#[from] crate::engine::worker::WorkerError),
     /// This machine.
     #[error(transparent)]
     Local(#[from] LocalFault),
@@ -78,7 +81,9 @@ impl Trouble {
     pub(crate) const fn exit(&self) -> Exit {
         match self {
             Self::Option { .. } | Self::Usage(_) | Self::Engine(EngineError::Net(_)) => Exit::Usage,
-            Self::Io { .. } | Self::Book(_) | Self::Ledger(_) | Self::Engine(_) | Self::Local(_) => Exit::Local,
+            Self::Io { .. } | Self::Book(_) | Self::Ledger(_) | Self::Worker(_) | Self::Engine(_) | Self::Local(_) => {
+                Exit::Local
+            }
             Self::Descriptors { .. } | Self::InUse { .. } => Exit::Local,
         }
     }

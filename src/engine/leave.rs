@@ -1,10 +1,13 @@
 //! The end of a run: sessions are told to end, what they hold is written, everything is nobody's.
 
+use std::path::Path;
+
 use crate::core::pers_xfer::Urgency;
 use crate::core::pers_xfer::record::XferId;
 use crate::core::time::Delay;
 use crate::engine::EngineError;
 use crate::engine::claims::Keep;
+use crate::engine::ended::{self, Why};
 use crate::engine::supervisor::{Supervisor, sleep_until};
 use crate::io::service_manager::{self, Word};
 
@@ -30,6 +33,29 @@ impl Supervisor<'_> {
                 mail = self.mailbox.recv() => self.receive(mail),
                 () = sleep_until(Some(until), now) => {}
             }
+        }
+    }
+
+    /// The download to this path ends as if its run did: what it holds is written, and its record is nobody's.
+    pub(super) fn let_go_of(&mut self, path: &Path) {
+        let ours = self.transfers.iter().find(|(_, transfer)| transfer.record().path.as_deref() == Some(path));
+        if let Some((id, transfer)) = ours {
+            let id = *id;
+            match &transfer.running {
+                Some(running) => {
+                    running.stop.cancel();
+                    self.leaving.insert(id);
+                }
+                None => self.finish(id, &Why::Interrupted),
+            }
+            return;
+        }
+        let waiting = self.fresh.iter().filter_map(|id| self.seen.get(*id)).find(|r| r.path.as_deref() == Some(path));
+        if let Some(record) = waiting {
+            self.fresh.remove(&record.id);
+            let report = ended::report(&record, ended::ending(&record, &Why::Interrupted));
+            self.free(record);
+            self.tell_end(report);
         }
     }
 

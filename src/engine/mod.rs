@@ -5,7 +5,7 @@
 //!
 //! | file | about |
 //! |---|---|
-//! | `run`, `serve`, `add`, `control` | what is asked: jobs, whatever the state holds, entering only, a word to a transfer |
+//! | `run`, `feed`, `serve`, `add`, `control` | what is asked: jobs, some that come meanwhile, whatever the state holds, entering only, a word to a transfer |
 //! | `admit`, `enter`, `start`, `transfer`, `ended` | a transfer from the moment it is taken up to its report |
 //! | `supervisor`, `mail`, `slots`, `hosts`, `leave` | the loop, its inbox, who may start, whom to leave alone, the end |
 //! | `gate`, `steer`, `standing` | whether anything may pass, and how fast; preferences that change |
@@ -14,6 +14,7 @@
 //! | `world` | what all of it stands on: the system's clocks and network, or a simulation's |
 //! | `claims`, `persist`, `save`, `watch` | whose a record is, when it is written, what others did meanwhile |
 //! | `reports` | failures that a scheduling server is told of |
+//! | `worker/` | what is due in a ledger, by jobs like any other |
 //! | `sync/` | whole trees from several sources, by jobs like any other |
 //! | `desk`, `rpc`, `tally`, `measures` | who asks over GUI RPC and for metrics, and what is answered |
 
@@ -27,6 +28,7 @@ mod desk;
 mod ended;
 mod enter;
 mod fan;
+mod feed;
 mod gate;
 mod hosts;
 mod keys;
@@ -51,14 +53,16 @@ mod transfer;
 mod uploads;
 mod watch;
 mod way;
+pub mod worker;
 mod world;
 
 pub use abandon::{Abandoned, Dropped, abandon};
 pub use add::{Added, add};
 pub use control::{Told, control};
+pub use feed::Feed;
 pub use keys::{account, keys, manifest};
 pub use reports::Reported;
-pub use run::{EngineError, run, run_in};
+pub use run::{EngineError, run, run_fed, run_in};
 pub use serve::{Served, Service, serve, serve_in};
 pub use standing::{Closed, Passage, QuotaLeft, Standing, standing};
 pub use steer::Steer;

@@ -12,10 +12,11 @@ use crate::engine::admit::{self, Admission, Entry};
 use crate::engine::claims::Twins;
 use crate::engine::ended;
 use crate::engine::enter::Entered;
+use crate::engine::feed::Fed;
 use crate::engine::persist::Persist;
 use crate::engine::supervisor::{Parts, Supervisor};
 use crate::engine::world::World;
-use crate::engine::{Ending, Job, Notice, Report, Service, Settings, Stop};
+use crate::engine::{Ending, Feed, Job, Notice, Report, Service, Settings, Stop};
 use crate::io::entropy::NoEntropy;
 use crate::io::owner;
 use crate::io::state_file::{StateError, StateFile};
@@ -60,6 +61,25 @@ pub fn run(
 ) -> Result<Vec<Report>, EngineError> {
     let world = World::of_the_system(settings.sync)?;
     on_an_event_loop(run_in(world, settings, jobs, stop, notices))
+}
+
+/// Runs jobs as they come, until the feed is closed and all is over, or until `stop` is requested. How each ended is told by
+/// [`Notice::Ended`], but for those that `stop` ends.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_fed(
+    settings: Settings,
+    feed: Feed,
+    stop: &Stop,
+    notices: &mut dyn FnMut(Notice),
+) -> Result<(), EngineError> {
+    let world = World::of_the_system(settings.sync)?;
+    on_an_event_loop(async {
+        let mut supervisor = supervisor(world, settings, None, Hosts::new(None, None)?, notices)?;
+        supervisor.feed = Some(feed);
+        supervisor.run(stop).await
+    })
 }
 
 /// The same in a world of one's own, on the local set that polls it.
@@ -167,38 +187,81 @@ impl<'a> Run<'a> {
     }
 
     fn take_up(&mut self, entry: Entry) -> Result<(), EngineError> {
-        self.supervisor.accept(&entry.record);
         self.order.push(Slot::Runs(entry.record.id));
+        self.supervisor.accept(&entry.record);
         self.supervisor.take_up(entry, Urgency::Later)
     }
 
-    /// Enters jobs, all in one write.
     fn enter(&mut self, jobs: Vec<Job>) -> Result<(), EngineError> {
+        self.supervisor.enter(jobs, &mut |slot| self.order.push(slot))
+    }
+
+    fn end(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) {
+        let slot = self.supervisor.end_unbegun(job, id, record, ending);
+        self.order.push(slot);
+    }
+
+    async fn finish(mut self, stop: &Stop) -> Result<Vec<Report>, EngineError> {
+        self.supervisor.run(stop).await?;
+        let mut ended = std::mem::take(&mut self.supervisor.ended);
+        let (seen, why) = (&self.supervisor.seen, self.supervisor.why());
+        // Those that never got their slot stand in the state as they were entered.
+        let waited = |id| seen.get(id).and_then(|r| ended::report(&r, ended::ending(&r, why)));
+        let report = |slot| match slot {
+            Slot::Runs(id) => ended.remove(&id).or_else(|| waited(id)),
+            Slot::Ended(report) => Some(*report),
+        };
+        Ok(self.order.into_iter().filter_map(report).collect())
+    }
+}
+
+impl Supervisor<'_> {
+    /// Enters jobs, all in one write.
+    fn enter(&mut self, jobs: Vec<Job>, order: &mut dyn FnMut(Slot)) -> Result<(), EngineError> {
         if jobs.is_empty() {
             return Ok(());
         }
-        let Supervisor { persist, rng, clock, .. } = &mut self.supervisor;
+        let Supervisor { persist, rng, clock, .. } = self;
         let entered = persist.enter(jobs, &mut **rng, clock)?;
-        self.supervisor.read_again()?;
+        self.read_again()?;
         for entered in entered {
             match entered {
                 Entered::InLine(id, accepted) => {
-                    (self.supervisor.notices)(*accepted);
-                    self.order.push(Slot::Runs(id));
-                    self.supervisor.put_in_line_as_seen(id);
+                    (self.notices)(*accepted);
+                    order(Slot::Runs(id));
+                    self.put_in_line_as_seen(id);
                 }
-                Entered::Runs(entry) => self.take_up(*entry)?,
+                Entered::Runs(entry) => {
+                    order(Slot::Runs(entry.record.id));
+                    self.accept(&entry.record);
+                    self.take_up(*entry, Urgency::Later)?;
+                }
                 Entered::Ended(job, record, ending) => {
-                    let id = XferId(rand::RngExt::random(&mut *self.supervisor.rng));
-                    self.end(&job, id, record.map(|r| *r), ending);
+                    let id = XferId(rand::RngExt::random(&mut *self.rng));
+                    order(self.end_unbegun(&job, id, record.map(|r| *r), ending));
                 }
             }
         }
         Ok(())
     }
 
+    /// Does what was said by way of the feed.
+    pub(super) fn fed(&mut self) -> Result<(), EngineError> {
+        let Some(feed) = &self.feed else { return Ok(()) };
+        let (mut jobs, mut gone) = (Vec::new(), Vec::new());
+        for fed in feed.take() {
+            match fed {
+                Fed::Job(job) => jobs.push(*job),
+                Fed::LetGo(path) => gone.push(path),
+            }
+        }
+        self.enter(jobs, &mut |_| ())?;
+        gone.iter().for_each(|path| self.let_go_of(path));
+        Ok(())
+    }
+
     /// A job that is over before it began.
-    fn end(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) {
+    fn end_unbegun(&mut self, job: &Job, id: XferId, record: Option<Record>, ending: Ending) -> Slot {
         let total = record.as_ref().and_then(|r| r.nbytes);
         let finished = record.as_ref().and_then(|r| r.finished.as_ref()).map(|f| f.at);
         let placed = record.as_ref().and_then(|r| r.finished.as_ref()).and_then(|f| f.placed.clone()).map(Box::new);
@@ -216,21 +279,8 @@ impl<'a> Run<'a> {
             finished,
             ending,
         };
-        (self.supervisor.notices)(Notice::Ended(report.clone()));
-        self.order.push(Slot::Ended(Box::new(report)));
-    }
-
-    async fn finish(mut self, stop: &Stop) -> Result<Vec<Report>, EngineError> {
-        self.supervisor.run(stop).await?;
-        let mut ended = std::mem::take(&mut self.supervisor.ended);
-        let (seen, why) = (&self.supervisor.seen, self.supervisor.why());
-        // Those that never got their slot stand in the state as they were entered.
-        let waited = |id| seen.get(id).and_then(|r| ended::report(&r, ended::ending(&r, why)));
-        let report = |slot| match slot {
-            Slot::Runs(id) => ended.remove(&id).or_else(|| waited(id)),
-            Slot::Ended(report) => Some(*report),
-        };
-        Ok(self.order.into_iter().filter_map(report).collect())
+        (self.notices)(Notice::Ended(report.clone()));
+        Slot::Ended(Box::new(report))
     }
 }
 

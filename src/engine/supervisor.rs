@@ -28,7 +28,7 @@ use crate::engine::uploads::Uploads;
 use crate::engine::watch::Watch;
 use crate::engine::way::{LaneClients, Ways};
 use crate::engine::world::World;
-use crate::engine::{EngineError, Notice, Report, Service, Settings, Stop};
+use crate::engine::{EngineError, Feed, Notice, Report, Service, Settings, Stop};
 use crate::io::clock::Clock;
 use crate::io::driver::{Closed, Tell};
 use crate::io::lane::Lanes;
@@ -39,6 +39,10 @@ use crate::io::transport::Throttle;
 pub(super) struct Supervisor<'a> {
     pub(super) settings: Settings,
     pub(super) service: Option<Service>,
+    /// Jobs that come meanwhile.
+    pub(super) feed: Option<Feed>,
+    /// Transfers that end with their session, whatever comes of it.
+    pub(super) leaving: BTreeSet<XferId>,
     pub(super) clock: Clock,
     pub(super) rng: Box<dyn rand::Rng>,
     pub(super) lanes: Lanes<LaneClients>,
@@ -97,6 +101,8 @@ impl<'a> Supervisor<'a> {
             reports: Reports::default(),
             settings,
             service,
+            feed: None,
+            leaving: BTreeSet::new(),
             clock,
             rng,
             lanes,
@@ -143,7 +149,7 @@ impl<'a> Supervisor<'a> {
             }
             let now = self.clock.now();
             let wake = self.next_wake(deadline);
-            let (steer, brakes) = (self.settings.steer.clone(), self.keeper.brakes());
+            let (steer, brakes, feed) = (self.settings.steer.clone(), self.keeper.brakes(), self.feed.clone());
             tokio::select! {
                 biased;
                 () = stop.requested() => {
@@ -153,12 +159,14 @@ impl<'a> Supervisor<'a> {
                 mail = self.mailbox.recv() => self.receive(mail),
                 ask = self.desk.next() => self.answer(ask),
                 () = steer.said() => {}
+                () = said(feed.as_ref()) => {}
                 () = Keeper::spent(brakes) => self.keeper.ask_soon(),
                 () = sleep_until(wake, now.mono) => {}
             }
             if deadline.is_some_and(|d| self.clock.now().mono >= d) {
                 break;
             }
+            self.fed()?;
             self.fire_timers();
             self.watch_others()?;
         }
@@ -173,7 +181,8 @@ impl<'a> Supervisor<'a> {
             None | Some(Service::UntilDone) => self.watch.has_candidates(),
             Some(Service::Forever) => true,
         };
-        more || self.has_reports() || !self.transfers.is_empty() || !self.fresh.is_empty()
+        let fed = self.feed.as_ref().is_some_and(Feed::is_open);
+        more || fed || self.has_reports() || !self.transfers.is_empty() || !self.fresh.is_empty()
     }
 
     fn next_wake(&self, deadline: Option<Mono>) -> Option<Mono> {
@@ -281,6 +290,9 @@ impl<'a> Supervisor<'a> {
         }
         let (outcome, finished) = transfer.settle(outcome, finished);
         self.handle(id, Event::Ended(Box::new(outcome), finished), now);
+        if self.leaving.remove(&id) {
+            self.finish(id, &Why::Interrupted);
+        }
     }
 
     /// The room that a session took is free again.
@@ -402,7 +414,7 @@ impl<'a> Supervisor<'a> {
         let Some(report) = report else { return };
         (self.notices)(Notice::Ended(report.clone()));
         // A service would remember for ever.
-        if self.service != Some(Service::Forever) {
+        if self.service != Some(Service::Forever) && self.feed.is_none() {
             self.ended.insert(report.id, report);
         }
     }
@@ -416,6 +428,13 @@ impl<'a> Supervisor<'a> {
 pub(super) fn defect(message: &str) -> LocalFault {
     let detail = format!("a defect of persxfer, please report it: {message}");
     LocalFault::Io { doing: "run", path: "the session".to_owned(), detail }
+}
+
+async fn said(feed: Option<&Feed>) {
+    match feed {
+        Some(feed) => feed.said().await,
+        None => std::future::pending().await,
+    }
 }
 
 pub(super) async fn sleep_until(wake: Option<Mono>, now: Mono) {

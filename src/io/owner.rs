@@ -82,16 +82,50 @@ pub fn living(state_file: &Path, id: OwnerId) -> Option<String> {
 
 /// Removes the marks of processes that are dead: they were killed, and what they left may be nobody's business any more.
 pub fn sweep(state_file: &Path) {
-    let stem = state_file.with_extension("run-");
-    let Some(prefix) = stem.file_name().and_then(|name| name.to_str()) else { return };
-    for entry in std::fs::read_dir(durable::folder_of(state_file)).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let id = name.to_str().and_then(|name| name.strip_prefix(prefix)).filter(|id| id.len() == 16);
-        if let Some(id) = id.and_then(|id| u64::from_str_radix(id, 16).ok()) {
-            // To look for its process is to remove it where there is none.
-            let _ = living(state_file, OwnerId(id));
+    for id in marked(state_file) {
+        // To look for its process is to remove it where there is none.
+        let _ = living(state_file, id);
+    }
+}
+
+/// The mark of a process that is dead, whose business is taken over.
+#[derive(Debug)]
+pub struct Dead {
+    path: PathBuf,
+    file: File,
+}
+
+impl Dead {
+    /// Nothing of it is anybody's business any more. Without this word, the next who looks finds it again.
+    pub fn bury(self) {
+        bury(&self.path, &self.file);
+    }
+}
+
+/// The processes that died and left a mark, which no other who asks gets meanwhile.
+pub fn dead(state_file: &Path) -> Vec<(OwnerId, Dead)> {
+    let mut dead = Vec::new();
+    for id in marked(state_file) {
+        let path = path_of(state_file, id);
+        let Some(file) = open(&path) else { continue };
+        if file.try_lock().is_ok() {
+            dead.push((id, Dead { path, file }));
         }
     }
+    dead
+}
+
+/// The ids of all marks beside this file.
+fn marked(state_file: &Path) -> Vec<OwnerId> {
+    let stem = state_file.with_extension("run-");
+    let Some(prefix) = stem.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let id_of = |entry: std::fs::DirEntry| {
+        let name = entry.file_name();
+        let id = name.to_str()?.strip_prefix(prefix).filter(|id| id.len() == 16)?;
+        u64::from_str_radix(id, 16).ok().map(OwnerId)
+    };
+    let entries = std::fs::read_dir(durable::folder_of(state_file)).into_iter().flatten().flatten();
+    entries.filter_map(id_of).collect()
 }
 
 /// The mark of a dead process is removed; the lock on it is held.

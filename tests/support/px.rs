@@ -36,6 +36,7 @@ pub(crate) struct Px<'w> {
     cwd: PathBuf,
     /// What a shell says before it becomes the program.
     shell: Option<String>,
+    stdin: Option<PathBuf>,
 }
 
 /// A run under way; it is killed when this is dropped.
@@ -86,6 +87,7 @@ impl World {
             env: Vec::new(),
             cwd: self.folder.path().to_owned(),
             shell: None,
+            stdin: None,
         }
     }
 
@@ -237,6 +239,12 @@ impl Px<'_> {
         self
     }
 
+    /// Its standard input comes from this file.
+    pub(crate) fn stdin_from(mut self, path: &Path) -> Self {
+        self.stdin = Some(path.to_owned());
+        self
+    }
+
     /// Runs it to its end.
     #[track_caller]
     pub(crate) fn run(self) -> Ran {
@@ -250,7 +258,7 @@ impl Px<'_> {
         let (stdout, stderr) = (self.world.path(&format!("home/{n}.out")), self.world.path(&format!("home/{n}.err")));
         let child = self
             .command()
-            .stdin(Stdio::null())
+            .stdin(self.stdin.as_ref().map_or_else(Stdio::null, |path| File::open(path).unwrap().into()))
             .stdout(File::create(&stdout).unwrap())
             .stderr(File::create(&stderr).unwrap())
             .spawn()

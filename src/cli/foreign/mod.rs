@@ -26,6 +26,7 @@ pub(crate) use crate::io::part::{Inspection, JournalState, PartState};
 pub(crate) use crate::engine::sync::{
     Counts, Depth, ModuleReport, Outcome, SourceReport, SourceState, SyncJob, SyncNotice, Tell,
 };
+pub(crate) use crate::engine::worker::{Tally, Until, WorkerError, WorkerJob, WorkerNotice};
 pub(crate) use crate::engine::{Abandoned, Added, Dropped, EngineError, Stop, Told};
 
 use std::path::Path;
@@ -56,6 +57,16 @@ pub(crate) fn run_engine(
 /// Runs the modules of a sync once, on the calling thread.
 pub(crate) fn sync(job: &SyncJob, stop: &Stop, tell: &mut Tell<'_>) -> Result<Vec<ModuleReport>, EngineError> {
     engine::sync::sync(job, stop, tell)
+}
+
+/// Fetches what is due in a ledger.
+pub(crate) fn work(
+    job: WorkerJob,
+    store: &mut dyn crate::io::store::LedgerStore,
+    stop: &Stop,
+    tell: &mut dyn FnMut(WorkerNotice<'_>),
+) -> Result<Tally, WorkerError> {
+    engine::worker::work(job, store, stop, tell)
 }
 
 /// Runs whatever the state file holds, on the calling thread.

@@ -63,14 +63,20 @@ pub(crate) fn run(asked: &Ledger, path: &Path, input: &mut dyn BufRead, say: &dy
     if let LedgerCommand::Heartbeat { lease, .. } = &asked.command {
         rules.terms.lease = delay("--lease", lease)?;
     }
+    let store = open(path, &rules)?;
+    let (now, rng) = (foreign::now().wall, foreign::chance()?);
+    let mut desk = Desk { store, rules, now, rng, out: Out::stdout(), input, say };
+    desk.run(&asked.command)
+}
+
+/// Opens the ledger, and makes it where there is none.
+pub(crate) fn open(path: &Path, rules: &Rules) -> Result<Box<dyn LedgerStore>, Trouble> {
     if let (Some(folder), false) = (path.parent(), path.exists()) {
         foreign::create_folder(folder)?;
     }
-    let now = foreign::now().wall;
-    let mut rng: Box<dyn Rng> = foreign::chance()?;
-    let store = Sqlite::open(path, &Turn { now, rules: &rules, rng: &mut *rng })?;
-    let mut desk = Desk { store: Box::new(store), rules, now, rng, out: Out::stdout(), input, say };
-    desk.run(&asked.command)
+    let mut rng = foreign::chance()?;
+    let turn = Turn { now: foreign::now().wall, rules, rng: &mut *rng };
+    Ok(Box::new(Sqlite::open(path, &turn)?))
 }
 
 impl Desk<'_> {
@@ -143,7 +149,7 @@ fn bad_line(number: u64, why: &str) -> Trouble {
     Trouble::Usage(format!("standard input, line {number}: {why}; nothing of this line and those after it was entered"))
 }
 
-fn delay(option: &'static str, text: &str) -> Result<Delay, Trouble> {
+pub(crate) fn delay(option: &'static str, text: &str) -> Result<Delay, Trouble> {
     foreign::parse_delay(text).map_err(|why| Trouble::option(option, text, why))
 }
 

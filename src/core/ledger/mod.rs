@@ -11,19 +11,23 @@
 //! | `class` | the classes of failures, and the kinds of fresh activity |
 //! | `table` | what a class means: first delays, limit, who wakes it (configuration) |
 //! | `lease` | claims, heartbeats, what a holder may still say, holders that vanish |
+//! | `attempt` | what the sessions of one attempt come to |
 //! | `fail` | what a reported failure leads to |
 //! | `wake` | fresh activity: sooner, never later |
 //! | `host` | what all records of a host share |
 //! | `pace` | how many may be handed out, and for whom a share is kept |
 //! | `clock` | a wall clock that jumped, times that no rule can have set |
+//! | `place` | where a worker puts the file of a record |
 //! | `rules` | all of these, as they are configured |
 
+pub mod attempt;
 pub mod class;
 pub mod clock;
 pub mod fail;
 pub mod host;
 pub mod lease;
 pub mod pace;
+pub mod place;
 pub mod record;
 pub mod rules;
 pub mod table;

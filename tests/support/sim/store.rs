@@ -75,7 +75,7 @@ struct Request {
     fate: Option<(usize, Fate)>,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Breaks,
     FallsSilent,
@@ -123,7 +123,8 @@ impl Net {
         let rng = &mut self.lock().rng;
         rng.random_bool(0.6).then(|| {
             let fate = if rng.random_bool(0.7) { Fate::Breaks } else { Fate::FallsSilent };
-            (rng.random_range(0..=length), fate)
+            // Often when all has been sent: whether it arrived is what is to be found out.
+            (if rng.random_bool(0.3) { length } else { rng.random_range(0..=length) }, fate)
         })
     }
 }
@@ -201,6 +202,9 @@ impl Request {
                 let mut bytes = Vec::new();
                 // A file is there when all of it is.
                 self.receive_all(|piece| bytes.extend_from_slice(piece)).await?;
+                if self.fate.is_some_and(|(at, fate)| at == self.length() && fate == Fate::FallsSilent) {
+                    self.meets_its_fate().await?;
+                }
                 self.store(&self.path, bytes);
                 self.ends_here().await?;
                 Ok(self.answer(201, &[], None))

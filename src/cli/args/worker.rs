@@ -1,0 +1,38 @@
+//! What was typed for `worker`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::args::{Patience, Requests, Speed};
+use crate::cli::epilogue::WORKER_EXAMPLES;
+
+/// `worker`.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = WORKER_EXAMPLES)]
+pub(crate) struct WorkerArgs {
+    /// The ledger's file [default: ledger.db beside the client-state file]
+    #[arg(long, value_name = "PATH", env = "PERSXFER_LEDGER", hide_env_values = true)]
+    pub(crate) ledger: Option<PathBuf>,
+    /// Where files go: below it, each in its host's folder, as its URL says
+    #[arg(short = 'd', long, value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// End when nothing is due any more, with exit status 4 where an attempt failed
+    #[arg(long)]
+    pub(crate) until_idle: bool,
+    /// Another may claim after so long without a heartbeat
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub(crate) lease: String,
+    /// Between two files of a host
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    pub(crate) gap: String,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) speed: Speed,
+    /// What requests carry.
+    #[command(flatten)]
+    pub(crate) requests: Requests,
+    /// How patient to be.
+    #[command(flatten)]
+    pub(crate) patience: Patience,
+}
