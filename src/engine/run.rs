@@ -78,7 +78,10 @@ pub fn run_fed(
     on_an_event_loop(async {
         let mut supervisor = supervisor(world, settings, None, Hosts::new(None, None)?, notices)?;
         supervisor.feed = Some(feed);
-        supervisor.run(stop).await
+        supervisor.run(stop).await?;
+        supervisor.read_again()?;
+        supervisor.remove_marks();
+        Ok(())
     })
 }
 

@@ -134,7 +134,7 @@ impl Supervisor<'_> {
     }
 
     /// What stands beside finished files whose process was killed right after the state knew of them goes.
-    fn remove_marks(&self) {
+    pub(super) fn remove_marks(&self) {
         let finished = |r: &Record| r.status == Status::Done && r.direction == Direction::Download;
         part::tidy_all(self.seen.transfers().filter(finished).filter_map(|record| record.path));
     }

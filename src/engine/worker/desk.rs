@@ -21,6 +21,7 @@ use crate::io::clock::Clock;
 use crate::io::durable;
 use crate::io::entropy::system_rng;
 use crate::io::owner::{self, LifeSign};
+use crate::io::part;
 use crate::io::store::{LedgerStore, StoreError, Turn, Want, Word};
 
 /// How often the wish to stop is looked for.
@@ -282,8 +283,13 @@ impl<'a> Desk<'a> {
 
     fn ended(&mut self, report: &Report) {
         self.paths.remove(&report.id);
-        let Some(held) = report.path.as_ref().and_then(|path| self.held.remove(path)) else { return };
+        let Some(path) = &report.path else { return };
+        let Some(held) = self.held.remove(path) else { return };
         let word = held.word(report, self.clock.now().wall);
+        if let Word::Done { .. } = word {
+            // A worker that was killed may have left its mark; the state forgets old files, and nobody looks for it then.
+            part::tidy(path);
+        }
         self.says(held, word);
         self.next_claim = self.clock.now().mono;
     }
