@@ -267,13 +267,6 @@ fn help_for_the_program_and_every_command() {
 }
 
 #[test]
-fn later_things_are_absent() {
-    let home = home();
-    let help = persxfer(home.path(), &["download", "--help"]);
-    assert!(!text(&help.stdout).contains("--ledger"));
-}
-
-#[test]
 fn completions_and_manual_pages() {
     let home = home();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

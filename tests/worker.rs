@@ -208,3 +208,54 @@ fn a_record_that_nobody_can_fetch_is_told_and_rests() {
     worker(&w, &["--until-idle"]).run().exits(4).says(&["no URL of it is one of http or https"]);
     assert_eq!(record(&w, "magnet:?xt=urn:btih:abc")["class"], "unsupported");
 }
+
+#[test]
+fn a_download_that_fails_for_good_is_remembered_and_its_success_ends_that() {
+    let (w, data) = (World::new(), noise(708, 50_000));
+    let rig = Rig::start(|_| Reply::status(404));
+    let (url, out) = (rig.url("/f.bin"), w.path("out.bin"));
+    let get = |args: &[&str]| {
+        w.px(["download", &url, "--ledger", "memory.db"]).args(args).arg("-o").arg(&out).cwd(&w.path("")).run()
+    };
+    get(&["--mirror", &rig.url("/g.bin")]).exits(3).says(&["remembered in the ledger, as missing"]);
+    let shown = w.px(["ledger", "--ledger", "memory.db", "show", &url, "--json"]).cwd(&w.path("")).run();
+    let record: Value = serde_json::from_str(shown.exits(0).stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&record["state"], &record["class"], &record["failures"]),
+        (&"waiting".into(), &"missing".into(), &1.into())
+    );
+    assert_eq!(record["mirrors"].as_array().unwrap().len(), 2, "{record}");
+    get(&[]).exits(3).says(&["the ledger knows it already"]);
+    let served = Served::new(&data);
+    rig.now(move |a| served.reply(a));
+    get(&[]).exits(0).says(&["done in the ledger as well"]);
+    let stats = w.px(["ledger", "--ledger", "memory.db", "stats", "--json"]).cwd(&w.path("")).run();
+    let stats: Value = serde_json::from_str(&stats.exits(0).stdout).unwrap();
+    assert_eq!((&stats["done"], &stats["waiting"]), (&1.into(), &0.into()), "{stats}");
+}
+
+#[test]
+fn a_run_remembers_what_fails_for_good_and_a_worker_gets_it_when_it_is_seen() {
+    let (w, data) = (World::new(), noise(709, 50_000));
+    let rig = Rig::start(|_| Reply::status(404));
+    let (url, served) = (rig.url("/f.bin"), Served::new(&data));
+    w.px(["add", "download", &url, "-o"]).arg(w.path("out.bin")).run().exits(0);
+    let run = w.px(["run", "--ledger"]).arg(w.state.with_file_name("ledger.db")).run();
+    run.exits(3).says(&["remembered in the ledger, as missing"]);
+    rig.now(move |a| served.reply(a));
+    // Not before its time.
+    worker(&w, &["--until-idle"]).run().exits(0).says(&["0 done"]);
+    let before = record(&w, &url)["due_at"].as_f64().unwrap();
+    w.px(["ledger", "observe", &url, "--kind", "listed"]).run().exits(0);
+    let mut woken = record(&w, &url);
+    let after = woken["due_at"].as_f64().unwrap();
+    assert!(after < before - 3_600.0, "due at {after}, {before} before it was seen");
+    // The ten minutes that a file that was missing is left alone have passed.
+    woken["due_at"] = (after - 3_600.0).into();
+    fs::write(w.path("lines"), format!("{woken}\n")).unwrap();
+    w.px(["ledger", "forget", &url]).run().exits(0);
+    w.px(["ledger", "import"]).stdin_from(&w.path("lines")).run().exits(0);
+    worker(&w, &["--until-idle"]).run().exits(0).says(&["1 done"]);
+    assert_eq!(state(&w, &url), "done");
+    same_file(&place(&w, &rig, "f.bin"), &data);
+}

@@ -138,6 +138,9 @@ pub(crate) struct Download {
     /// What success rests on.
     #[command(flatten)]
     pub(crate) proof: Proof,
+    /// Remember files that fail for good in this ledger, to be tried for as long as it takes
+    #[arg(long, value_name = "PATH", env = "PERSXFER_LEDGER", hide_env_values = true)]
+    pub(crate) ledger: Option<PathBuf>,
     /// How much at once.
     #[command(flatten)]
     pub(crate) speed: Speed,

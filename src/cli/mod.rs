@@ -136,12 +136,13 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         Command::Abort(chosen) => control(cli, Verb::Abort, chosen, screen),
         Command::Run(asked) => {
             enough_descriptors()?;
-            let state_file = settings::state_file(cli.global.state_file.as_deref(), &working_folder()?)?;
+            let (state_file, cwd) = places(cli)?;
+            let ledger = asked.ledger.as_deref().map(|given| ledger::place(Some(given), &state_file, &cwd));
             let resume = || resume::command(matches);
             serve::run(
                 asked,
                 &cli.global,
-                serve::Places { state_file: &state_file, config: config(cli)? },
+                serve::Places { state_file: &state_file, config: config(cli)?, ledger: ledger.as_deref() },
                 &resume,
                 screen,
             )

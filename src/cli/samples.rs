@@ -59,6 +59,7 @@ pub(crate) fn report(ending: Ending) -> Report {
         server_digest: None,
         placed: None,
         finished: None,
+        wanted: None,
         ending,
     }
 }

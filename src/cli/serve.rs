@@ -8,6 +8,7 @@ use crate::cli::doors;
 use crate::cli::exit::{self, Exit, Signal};
 use crate::cli::foreign;
 use crate::cli::hooks::Words;
+use crate::cli::ledger::Join;
 use crate::cli::resume::Resume;
 use crate::cli::screen::Screen;
 use crate::cli::settings;
@@ -22,6 +23,8 @@ pub(crate) struct Places<'a> {
     pub(crate) state_file: &'a Path,
     /// The preferences.
     pub(crate) config: ConfigFile,
+    /// The ledger, where one is configured.
+    pub(crate) ledger: Option<&'a Path>,
 }
 
 /// Reads the preferences again. Where the file has a mistake by now, it is told, and what held before still does.
@@ -46,7 +49,7 @@ fn again(asked: &Run, config: ConfigFile, steer: &Steer, words: &Words, screen: 
 pub(crate) fn run(
     asked: &Run,
     global: &Global,
-    Places { state_file, config }: Places<'_>,
+    Places { state_file, config, ledger }: Places<'_>,
     resume: &dyn Fn() -> Resume,
     screen: &Screen,
 ) -> Result<Exit, Trouble> {
@@ -58,6 +61,7 @@ pub(crate) fn run(
     let service = if asked.forever { Service::Forever } else { Service::UntilDone };
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let mut show = Show::new(global, screen, words, state_file, &say);
+    show.join = ledger.map(Join::open).transpose()?;
     let served = foreign::serve(run_settings, service, doors, watch.stop, &mut |notice| show.notice(&notice));
     let (left, quit, reports) = match served {
         Ok(Served { reports, left, told_to_quit }) => (left, told_to_quit, Ok(reports)),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::cli::args::{self, Download, Upload};
 use crate::cli::foreign;
 use crate::cli::jobs::{self, Asked};
+use crate::cli::ledger;
 use crate::cli::network;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
@@ -35,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) remarks: Vec<String>,
     /// It is only to be told.
     pub(crate) dry_run: bool,
+    /// The ledger that remembers what fails, where one is configured.
+    pub(crate) ledger: Option<PathBuf>,
 }
 
 /// The words of `--on-complete` and `--on-failure`.
@@ -64,6 +67,7 @@ pub(crate) fn plan(
         hooks: hooks(&asked.around.on_complete, &asked.around.on_failure, &prefs.hooks)?,
         remarks,
         dry_run: asked.around.dry_run,
+        ledger: asked.ledger.as_deref().map(|given| ledger::place(Some(given), state_file, cwd)),
     })
 }
 
@@ -78,6 +82,7 @@ pub(crate) fn plan_upload(asked: &Upload, prefs: &Preferences, state_file: &Path
         jobs: vec![upload::read(asked, net, cwd)?],
         remarks: Vec::new(),
         dry_run: asked.around.dry_run,
+        ledger: None,
     })
 }
 

@@ -8,6 +8,7 @@ use crate::cli::exit::{self, Exit};
 use crate::cli::foreign::{self, Engine};
 use crate::cli::hooks::{Hooks, Words};
 use crate::cli::jobs;
+use crate::cli::ledger::Join;
 use crate::cli::report::{self, Digests, Seen, Weight};
 use crate::cli::resume::{self, Resume};
 use crate::cli::screen::Screen;
@@ -32,6 +33,7 @@ pub(crate) fn run(
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let mut show = Show::new(global, screen, Words::new(plan.hooks), &plan.settings.state_file, &say);
     show.digests = Digests::of(&plan.jobs);
+    show.join = plan.ledger.as_deref().map(Join::open).transpose()?;
     let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
     show.finish(run, &|reports| exit::of_run(reports, watch.caught.signal()), resume)
 }
@@ -41,6 +43,8 @@ pub(crate) struct Show<'a> {
     view: View,
     hooks: Hooks,
     digests: Digests,
+    /// The ledger, where one is configured.
+    pub(crate) join: Option<Join>,
     told: HashSet<XferId>,
     /// The latest session of those that have not ended.
     seen: HashMap<XferId, Seen>,
@@ -64,6 +68,7 @@ impl<'a> Show<'a> {
             view: View::new(global, screen),
             hooks: Hooks::new(hooks, state_file),
             digests: Digests::default(),
+            join: None,
             told: HashSet::new(),
             seen: HashMap::new(),
             names: HashMap::new(),
@@ -103,6 +108,8 @@ impl<'a> Show<'a> {
         }
         let (weight, line) = report::line(report, &self.digests, seen.as_ref(), foreign::now());
         (self.say)(weight, &line);
+        let noted = self.join.as_mut().and_then(|join| join.ended(report));
+        noted.into_iter().for_each(|line| (self.say)(Weight::News, &line));
         self.hooks.ended(report);
     }
 
@@ -168,7 +175,7 @@ mod tests {
             prefs: Arc::default(),
             steer: Steer::new(),
         };
-        Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false }
+        Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false, ledger: None }
     }
 
     fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {

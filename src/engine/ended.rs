@@ -7,7 +7,7 @@ use crate::core::url::MirrorUrl;
 use crate::core::verdict::Class;
 use crate::engine::claims::{Loss, place};
 use crate::engine::transfer::{Asked, Transfer};
-use crate::engine::{Ending, Report};
+use crate::engine::{Ending, Report, Wanted};
 
 /// Why nothing more is done for a transfer in this run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,8 +77,16 @@ pub(super) fn report(record: &Record, ending: Ending) -> Option<Report> {
         server_digest: record.finished.as_ref().and_then(|f| f.server_digest),
         placed: record.finished.as_ref().and_then(|f| f.placed.clone()).map(Box::new),
         finished: record.finished.as_ref().map(|f| f.at),
+        wanted: matches!(ending, Ending::Failed { .. }).then(|| wanted(record)).flatten(),
         ending,
     })
+}
+
+/// What whoever remembers a download needs.
+fn wanted(record: &Record) -> Option<Box<Wanted>> {
+    let typed = record.mirrors.iter().filter(|mirror| mirror.named_with.is_none()).map(|mirror| mirror.url.clone());
+    let wanted = || Wanted { mirrors: typed.collect(), digests: record.digests.clone() };
+    (record.direction == Direction::Download).then(|| Box::new(wanted()))
 }
 
 /// How a record stands.

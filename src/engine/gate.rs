@@ -404,7 +404,8 @@ impl Supervisor<'_> {
 
     /// Each mirror was to have one session, and nothing may pass: then this is all that there is to do.
     pub(super) fn is_barred(&self) -> Option<String> {
-        if self.settings.rounds != Rounds::Once {
+        // Whoever feeds a run waits with it.
+        if self.settings.rounds != Rounds::Once || self.feed.is_some() {
             return None;
         }
         let now = self.clock.now();

@@ -308,8 +308,19 @@ pub struct Report {
     pub placed: Option<Box<Placed>>,
     /// When it was complete, where it is.
     pub finished: Option<Epoch>,
+    /// Of a download that failed for good: what whoever remembers it needs.
+    pub wanted: Option<Box<Wanted>>,
     /// How.
     pub ending: Ending,
+}
+
+/// A file that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its mirrors, those that servers named left out.
+    pub mirrors: Vec<MirrorUrl>,
+    /// The digests that it must have.
+    pub digests: Vec<Expected>,
 }
 
 /// How a job ended.

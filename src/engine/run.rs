@@ -280,6 +280,7 @@ impl Supervisor<'_> {
             server_digest: None,
             placed,
             finished,
+            wanted: None,
             ending,
         };
         (self.notices)(Notice::Ended(report.clone()));

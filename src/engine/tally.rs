@@ -158,6 +158,7 @@ mod tests {
             received: Length(received),
             server_digest: None,
             finished: None,
+            wanted: None,
             ending: Ending::Complete { evidence: Evidence::Length },
         })
     }

@@ -1,5 +1,7 @@
 //! What was typed for commands that act on the state file now, so that something is run later, or elsewhere.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use crate::cli::args::{Download, Speed, Sync, Upload, upload};
@@ -54,6 +56,9 @@ pub(crate) struct Run {
     /// One session a mirror or server, and none before its time
     #[arg(long, conflicts_with = "forever")]
     pub(crate) once: bool,
+    /// Remember files that fail for good in this ledger, to be tried for as long as it takes
+    #[arg(long, value_name = "PATH", env = "PERSXFER_LEDGER", hide_env_values = true)]
+    pub(crate) ledger: Option<PathBuf>,
     /// Run CMD after each transfer that is complete: words, no shell; {path} and {name} are filled in
     #[arg(long, value_name = "CMD")]
     pub(crate) on_complete: Option<String>,

@@ -5,8 +5,10 @@
 //! | `lines` | records, claims and observations as JSON lines |
 //! | `ask` | what is entered, seen, looked at |
 //! | `work` | claims, and what their holders say |
+//! | `join` | transfers that fail for good, or succeed, beside their record |
 
 mod ask;
+mod join;
 mod lines;
 mod work;
 
@@ -26,6 +28,8 @@ use crate::core::ledger::record::{Key, Owner};
 use crate::core::time::{Delay, Epoch};
 use crate::io::store::sqlite::Sqlite;
 use crate::io::store::{LedgerStore, StoreError, Turn};
+
+pub(crate) use join::Join;
 
 /// So many lines of standard input are one write.
 const BATCH: usize = 1_000;
