@@ -118,9 +118,9 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         }
         Command::Ledger(asked) => {
             let (state_file, cwd) = places(cli)?;
-            let path = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
+            let place = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
             let say = |line: &str| screen.say(cli.global.quiet, Weight::Matters, line);
-            ledger::run(asked, &path, &mut std::io::stdin().lock(), &say)
+            ledger::run(asked, &place, &mut std::io::stdin().lock(), &say)
         }
         Command::Retry(chosen) => control(cli, Verb::Retry, chosen, screen),
         Command::Suspend(chosen) => control(cli, Verb::Suspend, chosen, screen),

@@ -10,8 +10,8 @@ use crate::cli::epilogue::{LEDGER_ADD_EXAMPLES, LEDGER_CLAIM_EXAMPLES, LEDGER_EX
 #[derive(Args, Clone, Debug)]
 #[command(arg_required_else_help = true, after_help = LEDGER_EXAMPLES)]
 pub(crate) struct Ledger {
-    /// The ledger's file [default: ledger.db beside the client-state file]
-    #[arg(long, value_name = "PATH", global = true, env = "PERSXFER_LEDGER", hide_env_values = true)]
+    /// The ledger: a file, or the URL of a PostgreSQL database [default: ledger.db beside the client-state file]
+    #[arg(long, value_name = "PATH|URL", global = true, env = "PERSXFER_LEDGER", hide_env_values = true)]
     pub(crate) ledger: Option<PathBuf>,
     /// What to do with it.
     #[command(subcommand)]

@@ -11,7 +11,7 @@ mod lines;
 mod work;
 
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand::Rng;
 
@@ -24,7 +24,7 @@ use crate::core::ledger::Rules;
 use crate::core::ledger::pace::Bucket;
 use crate::core::ledger::record::{Key, Owner};
 use crate::core::time::{Delay, Epoch};
-use crate::io::store::sqlite::Sqlite;
+use crate::io::store::open::Place;
 use crate::io::store::{LedgerStore, StoreError, Turn};
 
 /// So many lines of standard input are one write.
@@ -44,15 +44,16 @@ pub(crate) struct Desk<'a> {
 }
 
 /// Where the ledger is.
-pub(crate) fn place(given: Option<&Path>, state_file: &Path, cwd: &Path) -> PathBuf {
-    match given {
-        Some(path) => cwd.join(path),
-        None => state_file.with_file_name("ledger.db"),
+pub(crate) fn place(given: Option<&Path>, state_file: &Path, cwd: &Path) -> Place {
+    match given.map(|given| Place::of(given.as_os_str())) {
+        Some(Place::File(path)) => Place::File(cwd.join(path)),
+        Some(server) => server,
+        None => Place::File(state_file.with_file_name("ledger.db")),
     }
 }
 
 /// Does what was asked of the ledger.
-pub(crate) fn run(asked: &Ledger, path: &Path, input: &mut dyn BufRead, say: &dyn Fn(&str)) -> Result<Exit, Trouble> {
+pub(crate) fn run(asked: &Ledger, place: &Place, input: &mut dyn BufRead, say: &dyn Fn(&str)) -> Result<Exit, Trouble> {
     // Whoever claims by hand sets the pace; only hosts are spared.
     let mut rules = Rules { dispatch: Bucket::new(0.0, 1), ..Rules::default() };
     if let LedgerCommand::Claim { lease, per_host, gap, .. } = &asked.command {
@@ -63,13 +64,13 @@ pub(crate) fn run(asked: &Ledger, path: &Path, input: &mut dyn BufRead, say: &dy
     if let LedgerCommand::Heartbeat { lease, .. } = &asked.command {
         rules.terms.lease = delay("--lease", lease)?;
     }
-    if let (Some(folder), false) = (path.parent(), path.exists()) {
+    if let Some(folder) = place.file().filter(|path| !path.exists()).and_then(Path::parent) {
         foreign::create_folder(folder)?;
     }
     let now = foreign::now().wall;
     let mut rng: Box<dyn Rng> = foreign::chance()?;
-    let store = Sqlite::open(path, &Turn { now, rules: &rules, rng: &mut *rng })?;
-    let mut desk = Desk { store: Box::new(store), rules, now, rng, out: Out::stdout(), input, say };
+    let store = place.open(&Turn { now, rules: &rules, rng: &mut *rng })?;
+    let mut desk = Desk { store, rules, now, rng, out: Out::stdout(), input, say };
     desk.run(&asked.command)
 }
 

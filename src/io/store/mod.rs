@@ -14,7 +14,9 @@
 //! |---|---|
 //! | `row` | a record as columns, the same in both |
 //! | `sqlite` | the file |
+//! | `open` | which of them a path or a URL is |
 
+pub mod open;
 mod row;
 pub mod sqlite;
 
