@@ -65,11 +65,16 @@ pub fn open(place: &str, turn: &Turn<'_>) -> Result<Box<dyn LedgerStore>, StoreE
     Place::of(OsStr::new(place)).open(turn)
 }
 
-fn server(_url: &str, _turn: &Turn<'_>) -> Result<Box<dyn LedgerStore>, StoreError> {
-    Err(StoreError::Open {
-        place: "postgresql://".to_owned(),
-        detail: "this build of persxfer knows no PostgreSQL".to_owned(),
-    })
+#[cfg(feature = "postgres")]
+fn server(url: &str, turn: &Turn<'_>) -> Result<Box<dyn LedgerStore>, StoreError> {
+    use crate::io::store::postgres::{Clocks, Postgres};
+    Ok(Box::new(Postgres::open(url, Clocks::Compared, turn)?))
+}
+
+#[cfg(not(feature = "postgres"))]
+fn server(_: &str, _: &Turn<'_>) -> Result<Box<dyn LedgerStore>, StoreError> {
+    let detail = "this persxfer was built without PostgreSQL (cargo feature `postgres`)".to_owned();
+    Err(StoreError::Open { place: "postgresql://".to_owned(), detail })
 }
 
 #[cfg(test)]
