@@ -119,9 +119,10 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
         }
         Command::Ledger(asked) => {
             let (state_file, cwd) = places(cli)?;
-            let path = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
+            let place = ledger::place(asked.ledger.as_deref(), &state_file, &cwd);
             let say = |line: &str| screen.say(cli.global.quiet, Weight::Matters, line);
-            ledger::run(asked, &path, &mut std::io::stdin().lock(), &say)
+            let rules = config(cli)?.read()?.ledger;
+            ledger::run(asked, &place, rules, &mut std::io::stdin().lock(), &say)
         }
         Command::Worker(asked) => {
             enough_descriptors()?;
@@ -142,7 +143,7 @@ fn dispatch(cli: &Cli, matches: &ArgMatches, screen: &Screen) -> Result<Exit, Tr
             serve::run(
                 asked,
                 &cli.global,
-                serve::Places { state_file: &state_file, config: config(cli)?, ledger: ledger.as_deref() },
+                serve::Places { state_file: &state_file, config: config(cli)?, ledger: ledger.as_ref() },
                 &resume,
                 screen,
             )

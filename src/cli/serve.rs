@@ -16,6 +16,7 @@ use crate::cli::signals::{self, Reload};
 use crate::cli::transfer::Show;
 use crate::cli::trouble::Trouble;
 use crate::engine::{Served, Service, Steer};
+use crate::io::store::open::Place;
 
 /// Where a run finds what it needs.
 pub(crate) struct Places<'a> {
@@ -24,7 +25,7 @@ pub(crate) struct Places<'a> {
     /// The preferences.
     pub(crate) config: ConfigFile,
     /// The ledger, where one is configured.
-    pub(crate) ledger: Option<&'a Path>,
+    pub(crate) ledger: Option<&'a Place>,
 }
 
 /// Reads the preferences again. Where the file has a mistake by now, it is told, and what held before still does.
@@ -61,7 +62,7 @@ pub(crate) fn run(
     let service = if asked.forever { Service::Forever } else { Service::UntilDone };
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let mut show = Show::new(global, screen, words, state_file, &say);
-    show.join = ledger.map(Join::open).transpose()?;
+    show.join = ledger.map(|place| Join::open(place, &prefs.ledger)).transpose()?;
     let served = foreign::serve(run_settings, service, doors, watch.stop, &mut |notice| show.notice(&notice));
     let (left, quit, reports) = match served {
         Ok(Served { reports, left, told_to_quit }) => (left, told_to_quit, Ok(reports)),

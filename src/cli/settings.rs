@@ -13,10 +13,12 @@ use crate::cli::network;
 use crate::cli::target;
 use crate::cli::trouble::Trouble;
 use crate::cli::upload;
+use crate::core::ledger::Rules;
 use crate::core::prefs::{Hooks, Preferences};
 use crate::core::shell;
 use crate::core::time::Delay;
 use crate::engine::{Job, Rounds, Settings, Steer, SyncMode, Target};
+use crate::io::store::open::Place;
 
 /// Transfers at once, where nobody says how many (BOINC's number).
 const MAX_TRANSFERS: usize = 8;
@@ -37,7 +39,9 @@ pub(crate) struct Plan {
     /// It is only to be told.
     pub(crate) dry_run: bool,
     /// The ledger that remembers what fails, where one is configured.
-    pub(crate) ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<Place>,
+    /// Its rules.
+    pub(crate) rules: Rules,
 }
 
 /// The words of `--on-complete` and `--on-failure`.
@@ -68,6 +72,7 @@ pub(crate) fn plan(
         remarks,
         dry_run: asked.around.dry_run,
         ledger: asked.ledger.as_deref().map(|given| ledger::place(Some(given), state_file, cwd)),
+        rules: prefs.ledger.clone(),
     })
 }
 
@@ -83,6 +88,7 @@ pub(crate) fn plan_upload(asked: &Upload, prefs: &Preferences, state_file: &Path
         remarks: Vec::new(),
         dry_run: asked.around.dry_run,
         ledger: None,
+        rules: prefs.ledger.clone(),
     })
 }
 

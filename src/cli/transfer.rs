@@ -33,7 +33,7 @@ pub(crate) fn run(
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let mut show = Show::new(global, screen, Words::new(plan.hooks), &plan.settings.state_file, &say);
     show.digests = Digests::of(&plan.jobs);
-    show.join = plan.ledger.as_deref().map(Join::open).transpose()?;
+    show.join = plan.ledger.as_ref().map(|place| Join::open(place, &plan.rules)).transpose()?;
     let run = engine(plan.settings, plan.jobs, watch.stop, &mut |notice| show.notice(&notice));
     show.finish(run, &|reports| exit::of_run(reports, watch.caught.signal()), resume)
 }
@@ -175,7 +175,7 @@ mod tests {
             prefs: Arc::default(),
             steer: Steer::new(),
         };
-        Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false, ledger: None }
+        Plan { settings, jobs: vec![], hooks, remarks: vec![], dry_run: false, ledger: None, rules: Default::default() }
     }
 
     fn exit_of(endings: &[Ending], hooks: HookWords) -> Result<Exit, Trouble> {

@@ -14,7 +14,6 @@ use crate::cli::screen::Screen;
 use crate::cli::transfer::Show;
 use crate::cli::trouble::Trouble;
 use crate::cli::{jobs, network, settings, signals, target};
-use crate::core::ledger::Rules;
 use crate::core::prefs::Preferences;
 use crate::core::time::Delay;
 use crate::engine::{Options, Rounds};
@@ -39,8 +38,8 @@ pub(crate) fn run(
     screen: &Screen,
 ) -> Result<Exit, Trouble> {
     let job = job(asked, places)?;
-    let path = ledger::place(asked.ledger.as_deref(), places.state_file, places.cwd);
-    let mut store = ledger::open(&path, &job.rules)?;
+    let place = ledger::place(asked.ledger.as_deref(), places.state_file, places.cwd);
+    let mut store = ledger::open(&place, &job.rules)?;
     target::create_folder(&job.folder)?;
     let say = |weight, line: &str| screen.say(global.quiet, weight, line);
     let watch = signals::watch(screen);
@@ -68,10 +67,12 @@ fn job(asked: &WorkerArgs, places: Places<'_>) -> Result<WorkerJob, Trouble> {
     let options = Options { give_up: Delay::MAX, ..jobs::patient(&asked.patience, net)? };
     let mut settings = settings::of_worker(asked, places.prefs, places.state_file)?;
     settings.rounds = Rounds::Once;
-    let mut rules = Rules::default();
-    rules.terms.lease = settings::positive("--lease", &asked.lease)?;
-    rules.courtesy.at_once = u32::try_from(settings.max_per_host).unwrap_or(u32::MAX);
-    rules.courtesy.gap = ledger::delay("--gap", &asked.gap)?;
+    let mut rules = places.prefs.ledger.clone();
+    ledger::prefer(&mut rules, asked.lease.as_deref(), asked.gap.as_deref())?;
+    if places.prefs.sessions.per_host.is_some() || asked.speed.max_transfers_per_host.is_some() {
+        rules.courtesy.at_once = u32::try_from(settings.max_per_host).unwrap_or(u32::MAX);
+    }
+    settings.max_per_host = rules.courtesy.at_once as usize;
     Ok(WorkerJob {
         folder: target::absolute(places.cwd, &asked.dir)?,
         settings,

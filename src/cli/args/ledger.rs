@@ -10,8 +10,8 @@ use crate::cli::epilogue::{LEDGER_ADD_EXAMPLES, LEDGER_CLAIM_EXAMPLES, LEDGER_EX
 #[derive(Args, Clone, Debug)]
 #[command(arg_required_else_help = true, after_help = LEDGER_EXAMPLES)]
 pub(crate) struct Ledger {
-    /// The ledger's file [default: ledger.db beside the client-state file]
-    #[arg(long, value_name = "PATH", global = true, env = "PERSXFER_LEDGER", hide_env_values = true)]
+    /// The ledger: a file, or the URL of a PostgreSQL database [default: ledger.db beside the client-state file]
+    #[arg(long, value_name = "PATH|URL", global = true, env = "PERSXFER_LEDGER", hide_env_values = true)]
     pub(crate) ledger: Option<PathBuf>,
     /// What to do with it.
     #[command(subcommand)]
@@ -73,24 +73,24 @@ pub(crate) enum LedgerCommand {
         /// Who claims: the same name with every claim of one crawler
         #[arg(long = "as", value_name = "NAME", default_value = "someone")]
         owner: String,
-        /// Another may claim after so long without a heartbeat
-        #[arg(long, value_name = "TIME", default_value = "10m")]
-        lease: String,
-        /// So many of a host at once
-        #[arg(long, value_name = "N", default_value_t = 2)]
-        per_host: u32,
-        /// Between two of a host
-        #[arg(long, value_name = "TIME", default_value = "0s")]
-        gap: String,
+        /// Another may claim after so long without a heartbeat [default: 10m]
+        #[arg(long, value_name = "TIME")]
+        lease: Option<String>,
+        /// So many of a host at once [default: 2]
+        #[arg(long, value_name = "N")]
+        per_host: Option<u32>,
+        /// Between two of a host [default: 0s]
+        #[arg(long, value_name = "TIME")]
+        gap: Option<String>,
     },
     /// Tell that claims are worked on
     Heartbeat {
         /// The claim.
         #[command(flatten)]
         claim: Claimed,
-        /// Another may claim after so long without another heartbeat
-        #[arg(long, value_name = "TIME", default_value = "10m")]
-        lease: String,
+        /// Another may claim after so long without another heartbeat [default: 10m]
+        #[arg(long, value_name = "TIME")]
+        lease: Option<String>,
     },
     /// Tell that a file is here
     Complete {

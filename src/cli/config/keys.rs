@@ -1,6 +1,7 @@
 //! The keys: which there are, and what each means. `docs/config.md` and `examples/config.toml` hold the same list, and a
 //! test compares them.
 
+use crate::cli::config::ledger;
 use crate::cli::config::value::{Page, Table, Value, Why};
 use crate::cli::foreign;
 use crate::core::civil::Weekday;
@@ -26,6 +27,10 @@ pub(super) fn preferences(page: &Page<'_>) -> Result<Preferences, Why> {
     if let Some(table) = top.read("hooks", Value::table)? {
         prefs.hooks = hooks(&table)?;
         prefs.report_url = table.read("report_url", url)?;
+        table.done()?;
+    }
+    if let Some(table) = top.read("ledger", Value::table)? {
+        prefs.ledger = ledger::rules(&table)?;
         table.done()?;
     }
     if let Some(table) = top.read("host", Value::table)? {

@@ -4,6 +4,7 @@
 //! What is typed comes before what the file says, and that before what is built in.
 
 mod keys;
+mod ledger;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -64,7 +64,9 @@ fn keys(table: &DeTable<'_>, into: &mut BTreeSet<String>) {
 fn every_key_is_in_the_example_and_on_the_page() {
     let mut in_example = BTreeSet::new();
     keys(DeTable::parse(EXAMPLE).expect("the example").get_ref(), &mut in_example);
-    let source = include_str!("keys.rs").replace(char::is_whitespace, "");
+    let source = [include_str!("keys.rs"), include_str!("ledger.rs").split("#[cfg(test)]").next().unwrap_or_default()]
+        .concat()
+        .replace(char::is_whitespace, "");
     let names = |opening: &str| -> BTreeSet<String> {
         source.split(opening).skip(1).filter_map(|rest| rest.split('"').next()).map(str::to_owned).collect()
     };
@@ -72,10 +74,12 @@ fn every_key_is_in_the_example_and_on_the_page() {
     for opening in ["get(\"", "limit(\"", "count(\""] {
         known.append(&mut names(opening));
     }
-    let tables = ["network", "transfers", "hooks", "host", "day", "credentials"];
+    let tables = ["network", "transfers", "hooks", "host", "day", "credentials", "ledger", "class"];
     tables.into_iter().for_each(|table| assert!(known.remove(table), "{table} is a table"));
     assert_eq!(known, in_example);
-    let is_told = |key: &str| [format!("`{key}`"), format!("{{ {key} = ")].iter().any(|words| PAGE.contains(words));
+    let is_told = |key: &str| {
+        [format!("`{key}`"), format!(".{key}`"), format!("{{ {key} = ")].iter().any(|words| PAGE.contains(words))
+    };
     let missing: Vec<_> = known.iter().filter(|key| !is_told(key)).collect();
     assert!(missing.is_empty(), "docs/config.md says nothing of {missing:?}");
 }
@@ -94,7 +98,7 @@ fn an_empty_file_prefers_nothing() {
 fn mistakes_are_named_by_their_line() {
     for (text, line, why) in [
         ("[network]\nmax_bytes_sec = 1\n", 2, "\"max_bytes_sec\" is no key in [network]; there are connect_timeout,"),
-        ("\n[net]\n", 2, "\"net\" is no key here; there are hooks, host, network, transfers"),
+        ("\n[net]\n", 2, "\"net\" is no key here; there are hooks, host, ledger, network, transfers"),
         ("[network]\nmode = 'auto'\nmode = 'never'\n", 3, "duplicate key"),
         ("[network\n", 1, "unclosed table"),
         ("[network]\n\nmode = 'sometimes'\n", 3, "network.mode: it should be \"always\", \"auto\" or \"never\""),

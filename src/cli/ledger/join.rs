@@ -1,7 +1,5 @@
 //! The join: a download that failed for good becomes a record of the ledger, and one that succeeds ends its record.
 
-use std::path::Path;
-
 use super::open;
 use crate::cli::foreign;
 use crate::cli::trouble::Trouble;
@@ -12,6 +10,7 @@ use crate::core::ledger::{Record, Rules};
 use crate::core::pers_xfer::record::{Direction, Evidence};
 use crate::core::url::MirrorUrl;
 use crate::engine::{Ending, Report};
+use crate::io::store::open::Place;
 use crate::io::store::{Added, Addition, LedgerStore, StoreError, Turn, Word};
 
 /// The ledger beside a run of transfers.
@@ -23,9 +22,9 @@ pub(crate) struct Join {
 
 impl Join {
     /// With the ledger at this place.
-    pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
-        let rules = Rules::default();
-        let (store, rng) = (open(path, &rules)?, foreign::chance()?);
+    pub(crate) fn open(place: &Place, rules: &Rules) -> Result<Self, Trouble> {
+        let rules = rules.clone();
+        let (store, rng) = (open(place, &rules)?, foreign::chance()?);
         Ok(Self { store, rules, rng })
     }
 

@@ -13,7 +13,7 @@ mod lines;
 mod work;
 
 use std::io::BufRead;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rand::Rng;
 
@@ -21,12 +21,13 @@ use crate::cli::args::{Ledger, LedgerCommand};
 use crate::cli::exit::Exit;
 use crate::cli::foreign;
 use crate::cli::out::Out;
+use crate::cli::settings;
 use crate::cli::trouble::Trouble;
 use crate::core::ledger::Rules;
 use crate::core::ledger::pace::Bucket;
 use crate::core::ledger::record::{Key, Owner};
 use crate::core::time::{Delay, Epoch};
-use crate::io::store::sqlite::Sqlite;
+use crate::io::store::open::Place;
 use crate::io::store::{LedgerStore, StoreError, Turn};
 
 pub(crate) use join::Join;
@@ -48,39 +49,56 @@ pub(crate) struct Desk<'a> {
 }
 
 /// Where the ledger is.
-pub(crate) fn place(given: Option<&Path>, state_file: &Path, cwd: &Path) -> PathBuf {
-    match given {
-        Some(path) => cwd.join(path),
-        None => state_file.with_file_name("ledger.db"),
+pub(crate) fn place(given: Option<&Path>, state_file: &Path, cwd: &Path) -> Place {
+    match given.map(|given| Place::of(given.as_os_str())) {
+        Some(Place::File(path)) => Place::File(cwd.join(path)),
+        Some(server) => server,
+        None => Place::File(state_file.with_file_name("ledger.db")),
     }
 }
 
 /// Does what was asked of the ledger.
-pub(crate) fn run(asked: &Ledger, path: &Path, input: &mut dyn BufRead, say: &dyn Fn(&str)) -> Result<Exit, Trouble> {
+pub(crate) fn run(
+    asked: &Ledger,
+    place: &Place,
+    rules: Rules,
+    input: &mut dyn BufRead,
+    say: &dyn Fn(&str),
+) -> Result<Exit, Trouble> {
     // Whoever claims by hand sets the pace; only hosts are spared.
-    let mut rules = Rules { dispatch: Bucket::new(0.0, 1), ..Rules::default() };
+    let mut rules = Rules { dispatch: Bucket::new(0.0, 1), ..rules };
     if let LedgerCommand::Claim { lease, per_host, gap, .. } = &asked.command {
-        rules.terms.lease = delay("--lease", lease)?;
-        rules.courtesy.at_once = *per_host;
-        rules.courtesy.gap = delay("--gap", gap)?;
+        prefer(&mut rules, lease.as_deref(), gap.as_deref())?;
+        rules.courtesy.at_once = per_host.unwrap_or(rules.courtesy.at_once);
     }
     if let LedgerCommand::Heartbeat { lease, .. } = &asked.command {
-        rules.terms.lease = delay("--lease", lease)?;
+        prefer(&mut rules, lease.as_deref(), None)?;
     }
-    let store = open(path, &rules)?;
+    let store = open(place, &rules)?;
     let (now, rng) = (foreign::now().wall, foreign::chance()?);
     let mut desk = Desk { store, rules, now, rng, out: Out::stdout(), input, say };
     desk.run(&asked.command)
 }
 
+/// What was typed comes before what the configuration says.
+pub(crate) fn prefer(rules: &mut Rules, lease: Option<&str>, gap: Option<&str>) -> Result<(), Trouble> {
+    if let Some(lease) = lease {
+        rules.terms.lease = settings::positive("--lease", lease)?;
+    }
+    if let Some(gap) = gap {
+        rules.courtesy.gap = delay("--gap", gap)?;
+    }
+    Ok(())
+}
+
 /// Opens the ledger, and makes it where there is none.
-pub(crate) fn open(path: &Path, rules: &Rules) -> Result<Box<dyn LedgerStore>, Trouble> {
-    if let (Some(folder), false) = (path.parent(), path.exists()) {
+pub(crate) fn open(place: &Place, rules: &Rules) -> Result<Box<dyn LedgerStore>, Trouble> {
+    if let Some(folder) = place.file().filter(|path| !path.exists()).and_then(Path::parent) {
         foreign::create_folder(folder)?;
     }
     let mut rng = foreign::chance()?;
     let turn = Turn { now: foreign::now().wall, rules, rng: &mut *rng };
-    Ok(Box::new(Sqlite::open(path, &turn)?))
+    Ok(place.open(&turn)?)
 }
 
 impl Desk<'_> {
@@ -153,7 +171,7 @@ fn bad_line(number: u64, why: &str) -> Trouble {
     Trouble::Usage(format!("standard input, line {number}: {why}; nothing of this line and those after it was entered"))
 }
 
-pub(crate) fn delay(option: &'static str, text: &str) -> Result<Delay, Trouble> {
+fn delay(option: &'static str, text: &str) -> Result<Delay, Trouble> {
     foreign::parse_delay(text).map_err(|why| Trouble::option(option, text, why))
 }
 

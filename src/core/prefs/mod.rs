@@ -22,6 +22,7 @@ pub use timetable::{BadTimetable, Timetable};
 
 use std::num::NonZeroU64;
 
+use crate::core::ledger::Rules;
 use crate::core::pers_xfer::record::Direction;
 use crate::core::time::Delay;
 use crate::core::url::MirrorUrl;
@@ -61,6 +62,8 @@ pub struct Preferences {
     pub report_url: Option<MirrorUrl>,
     /// How requests travel where the command does not say.
     pub travel: Travel,
+    /// The rules of the ledger.
+    pub ledger: Rules,
 }
 
 /// BOINC's network mode.

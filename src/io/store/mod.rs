@@ -12,9 +12,16 @@
 //!
 //! | file | keeps |
 //! |---|---|
+//! | `common` | what both do alike |
 //! | `row` | a record as columns, the same in both |
 //! | `sqlite` | the file |
+//! | `postgres` | the database |
+//! | `open` | which of them a path or a URL is |
 
+mod common;
+pub mod open;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod row;
 pub mod sqlite;
 

@@ -11,18 +11,8 @@ use crate::core::ledger::lease::{Claimed, Company};
 use crate::core::ledger::pace::{self, Bucket};
 use crate::core::ledger::record::{Record, Token};
 use crate::core::time::{Delay, Epoch};
+use crate::io::store::common::{DISPATCH, LATEST, LOOK, NOTE, PAUSED, courtesy};
 use crate::io::store::{Handed, Turn, Want};
-
-/// So many ready hosts are looked at for each record that is wanted, before the rest waits for the next claim.
-const LOOK: u32 = 4;
-/// The name of the latest time that was seen.
-pub(super) const LATEST: &str = "latest";
-/// Of when the next record may be handed out.
-const DISPATCH: &str = "dispatch";
-/// Of when a pause ends.
-pub(super) const PAUSED: &str = "paused_until";
-/// The latest time is not written more often than this.
-const NOTE: Delay = Delay::from_secs(1);
 
 /// A claim under way.
 struct Claiming<'a, 'b, 't> {
@@ -237,11 +227,6 @@ fn next_of(t: &Transaction<'_>, id: i64, spare: u32) -> Result<Epoch, Fault> {
         (None, 0) => next_of(t, id, 1),
         (first, _) => Ok(Epoch::from_micros(first.unwrap_or(i64::MAX))),
     }
-}
-
-/// Records without a host share none.
-fn courtesy(host: &str, courtesy: Courtesy) -> Courtesy {
-    if host.is_empty() { Courtesy { gap: Delay::ZERO, at_once: u32::MAX } } else { courtesy }
 }
 
 /// Hands out one by its name.

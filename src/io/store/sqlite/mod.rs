@@ -32,6 +32,7 @@ use crate::core::ledger::record::{Key, Owner, Record, Token};
 use crate::core::ledger::wake::{Seen, Woken};
 use crate::core::time::Epoch;
 use crate::io::durable::PRIVATE;
+use crate::io::store::common::{BATCH, PAUSED, count, woken_by};
 use crate::io::store::{
     Added, Addition, Handed, LedgerStore, Observation, Page, Sighting, Stats, StoreError, Turn, Want, Whom, Word, row,
 };
@@ -42,8 +43,6 @@ use schema::What;
 const PATIENCE: Duration = Duration::from_secs(20);
 /// So many pages are kept in memory at most: 32 MiB.
 const CACHE_KIB: i64 = -32 * 1024;
-/// So many records are woken in one transaction, where many are.
-const BATCH: u32 = 2_000;
 /// So many statements stay prepared.
 const STATEMENTS: usize = 64;
 
@@ -161,7 +160,7 @@ impl Sqlite {
     ) -> Result<Vec<(Woken, u64)>, StoreError> {
         let condition = format!(
             "WHERE i.id > ?1 AND i.state < 3 AND i.due_at > ?2 AND {} {} ORDER BY i.id LIMIT ?4",
-            wake::woken_by(seen.kind, turn),
+            woken_by(seen.kind, turn),
             if host.is_some() { "AND h.name = ?3" } else { "AND ?3 IS NULL" },
         );
         let (mut after, mut told) = (0, Vec::new());
@@ -178,13 +177,6 @@ impl Sqlite {
             after = last;
             woken.into_iter().for_each(|woken| count(&mut told, woken));
         }
-    }
-}
-
-fn count(told: &mut Vec<(Woken, u64)>, woken: Woken) {
-    match told.iter_mut().find(|(known, _)| *known == woken) {
-        Some((_, n)) => *n += 1,
-        None => told.push((woken, 1)),
     }
 }
 
@@ -329,7 +321,7 @@ impl LedgerStore for Sqlite {
             stats.hosts = counted("SELECT count(*) FROM host WHERE name <> '' AND ?1 IS NOT NULL")?;
             let next = number("SELECT min(due_at) FROM item WHERE state < 2 AND due_at > ?1")?;
             stats.next_due = next.map(Epoch::from_micros);
-            let paused = rows::number(t, claim::PAUSED)?.map(Epoch::from_micros);
+            let paused = rows::number(t, PAUSED)?.map(Epoch::from_micros);
             stats.paused_until = paused.filter(|until| *until > now);
             Ok(stats)
         })

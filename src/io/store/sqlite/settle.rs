@@ -2,19 +2,13 @@
 
 use rusqlite::Transaction;
 
-use super::claim::PAUSED;
 use super::rows::{self, Fault, Item};
-use crate::core::backoff::draw;
-use crate::core::ledger::Class;
 use crate::core::ledger::fail::Aftermath;
-use crate::core::ledger::lease::{LeaseLost, Whose};
-use crate::core::ledger::record::{Fact, Key, Owner, Record, Token};
-use crate::core::ledger::table::{Rule, Step};
-use crate::core::time::{Delay, Epoch};
+use crate::core::ledger::lease::LeaseLost;
+use crate::core::ledger::record::{Key, Owner, Token};
+use crate::core::time::Epoch;
+use crate::io::store::common::{PAUSED, PAUSES, forgotten, pause_until, told};
 use crate::io::store::{Turn, Word};
-
-/// How many pauses there were in a row.
-const PAUSES: &str = "pauses";
 
 /// A holder lives.
 pub(super) fn beat(
@@ -59,33 +53,10 @@ pub(super) fn settle(
     Ok(Ok(()))
 }
 
-fn told(record: &mut Record, token: Token, word: &Word, turn: &mut Turn<'_>) -> Result<Aftermath, LeaseLost> {
-    match word {
-        Word::Done { size, digest } => {
-            record.complete(token, turn.now)?;
-            size.map(|size| record.learn(Fact::Size(size)));
-            if let (None, Some(digest)) = (&record.digest, digest) {
-                record.learn(Fact::Digest(digest.clone()));
-            }
-            Ok(Aftermath::HostAnswered)
-        }
-        Word::Failed(failed) => record.fail(token, failed, turn.now, &turn.rules.table, turn.rng),
-        Word::Released => record.release(token).map(|()| Aftermath::Alone),
-    }
-}
-
-fn forgotten(key: &Key, token: Token) -> LeaseLost {
-    LeaseLost { key: key.as_str().to_owned(), token, now: Whose::Forgotten }
-}
-
 /// This machine is in trouble: nobody gets anything for a while, longer each time until something succeeds.
 fn pause(t: &Transaction<'_>, turn: &mut Turn<'_>) -> Result<(), Fault> {
     let pauses = rows::number(t, PAUSES)?.unwrap_or(0);
-    let steps = u32::try_from(pauses).unwrap_or(0);
-    let Rule { step, limit, .. } = *turn.rules.table.rule(Class::LocalFault);
-    let Step::Pause(first) = step else { return Ok(()) };
-    let wait: Delay = draw::doubled(first, steps).min(limit);
-    let until = turn.now + wait;
+    let Some(until) = pause_until(pauses, turn) else { return Ok(()) };
     // Several that fail for one reason are one pause.
     if rows::number(t, PAUSED)?.is_none_or(|known| Epoch::from_micros(known) <= turn.now) {
         rows::keep(t, PAUSED, until.as_micros())?;
