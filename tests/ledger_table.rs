@@ -13,7 +13,14 @@ fn every_case_has_tests_that_are_there() {
     let sources =
         ["failures", "leases", "paces", "wakes"].map(|file| read(&format!("src/core/ledger/tests/{file}.rs")));
     let stores = ["claims", "outcomes", "wakes", "many"].map(|file| read(&format!("tests/support/ledger/{file}.rs")));
-    let code = [sources.concat(), stores.concat(), read("tests/ledger_sqlite.rs"), read("tests/worker.rs")].concat();
+    let code = [
+        sources.concat(),
+        stores.concat(),
+        read("tests/ledger_sqlite.rs"),
+        read("tests/ledger_postgres.rs"),
+        read("tests/worker.rs"),
+    ]
+    .concat();
     let named: Vec<&str> = page.split('`').filter(|word| word.starts_with('c') && word.contains("_")).collect();
     let missing: Vec<_> = named.iter().filter(|name| !code.contains(&format!("fn {name}("))).collect();
     assert!(named.len() > 40 && missing.is_empty(), "no such test: {missing:?}");

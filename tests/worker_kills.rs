@@ -4,6 +4,9 @@
 #![allow(clippy::print_stderr, reason = "figures are what it is for")]
 #![allow(clippy::disallowed_methods, reason = "moments are drawn, and durations told")]
 
+#[cfg(feature = "postgres")]
+#[path = "support/postgres.rs"]
+mod postgres;
 mod support;
 
 use std::fs;
@@ -25,34 +28,47 @@ fn number(name: &str, otherwise: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
 }
 
-fn start(w: &World) -> Running {
+fn start(w: &World, ledger: &str) -> Running {
     let at_once = AT_ONCE.to_string();
     let args = ["-q", "-j", &at_once, "--max-transfers-per-host", "1000", "-d"];
-    w.px(["worker"]).args(&args).arg(w.folder("files")).start()
+    w.px(["worker", "--ledger", ledger]).args(&args).arg(w.folder("files")).start()
 }
 
-fn stats(w: &World) -> Value {
-    serde_json::from_str(&w.px(["ledger", "stats", "--json"]).run().exits(0).stdout).unwrap()
+fn stats(w: &World, ledger: &str) -> Value {
+    serde_json::from_str(&w.px(["ledger", "--ledger", ledger, "stats", "--json"]).run().exits(0).stdout).unwrap()
 }
 
 #[test]
 fn every_record_is_done_whoever_is_killed() {
+    let w = World::new();
+    let ledger = w.path("ledger.db").display().to_string();
+    every_record_is_done(&w, &ledger);
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn every_record_is_done_in_postgresql_too() {
+    let server = postgres::Server::start();
+    every_record_is_done(&World::new(), &server.database("fleet"));
+}
+
+fn every_record_is_done(w: &World, ledger: &str) {
     let records = number("PERSXFER_WORKER_RECORDS", 300);
     let seed = number("PERSXFER_WORKER_SEED", 1);
-    let (w, data) = (World::new(), noise(710, 3_000));
+    let data = noise(710, 3_000);
     let served = Served::new(&data);
     let rig = Rig::start(move |a| served.reply(a).late(ms(20)));
     let sum = digest("sha-256", &data);
     let line = |n| format!("{}\n", serde_json::json!({"urls": [rig.url(&format!("/{n}"))], "checksum": sum}));
     fs::write(w.path("lines"), (0..records).map(line).collect::<String>()).unwrap();
-    w.px(["ledger", "add", "-"]).stdin_from(&w.path("lines")).run().exits(0);
+    w.px(["ledger", "--ledger", ledger, "add", "-"]).stdin_from(&w.path("lines")).run().exits(0);
 
     let mut rng = StdRng::seed_from_u64(seed);
     let (begun, mut kills) = (Instant::now(), 0);
-    let mut workers: Vec<Running> = (0..WORKERS).map(|_| start(&w)).collect();
+    let mut workers: Vec<Running> = (0..WORKERS).map(|_| start(w, ledger)).collect();
     let done = loop {
         std::thread::sleep(ms(rng.random_range(100..1_000)));
-        let stats = stats(&w);
+        let stats = stats(w, ledger);
         if stats["done"] == records {
             break stats;
         }
@@ -61,7 +77,7 @@ fn every_record_is_done_whoever_is_killed() {
         victim.signal(Signal::KILL);
         drop(victim);
         kills += 1;
-        workers.push(start(&w));
+        workers.push(start(w, ledger));
     };
     for worker in workers {
         worker.signal(Signal::TERM);
