@@ -259,3 +259,14 @@ fn a_run_remembers_what_fails_for_good_and_a_worker_gets_it_when_it_is_seen() {
     assert_eq!(state(&w, &url), "done");
     same_file(&place(&w, &rig, "f.bin"), &data);
 }
+
+#[test]
+fn what_a_gap_holds_back_is_waited_for() {
+    let (w, data) = (World::new(), noise(711, 1_000));
+    let served = Served::new(&data);
+    let rig = Rig::start(move |a| served.reply(a));
+    for n in 0..3 {
+        w.px(["ledger", "add", &rig.url(&format!("/{n}"))]).run().exits(0);
+    }
+    worker(&w, &["--until-idle", "--gap", "1s"]).run().exits(0).says(&["3 done, 0 failed"]);
+}

@@ -26,6 +26,8 @@ use crate::io::store::{LedgerStore, StoreError, Turn, Want, Word};
 
 /// How often the wish to stop is looked for.
 const STOP_LOOK: Delay = Delay::from_millis(100);
+/// What is due so soon is waited for.
+const SOON: Delay = Delay::from_secs(5);
 /// So often an end without an answer of the ledger is tried again before its leases are left to end.
 const LAST_TRIES: u32 = 3;
 
@@ -162,7 +164,9 @@ impl<'a> Desk<'a> {
         match self.with(|store, turn| store.claim(want, turn)) {
             Ok(handed) => {
                 let came = handed.records.len();
-                self.is_idle = came == 0;
+                // What a gap or an allowance holds back for a moment is due all the same.
+                let soon = SOON.max(self.job.rules.courtesy.gap.saturating_add(LOOK));
+                self.is_idle = came == 0 && handed.not_before.is_none_or(|at| at.since(now.wall) > soon);
                 let wait = handed.not_before.map_or(LOOK, |at| at.since(now.wall).min(LOOK));
                 self.next_claim = now.mono + if came == room { Delay::ZERO } else { wait };
                 for (record, token, company) in handed.records {
