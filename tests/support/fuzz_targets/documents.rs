@@ -278,7 +278,9 @@ fn strangers_stay(data: &[u8], count: usize) {
         // Inside of something that is written anew, or of the XML declaration, it may go.
         let outside = before.matches("<persxfer").count() == before.matches("</persxfer>").count()
             && !before.contains("<file")
-            && !before.contains("<?xml");
+            && !before.contains("<?xml")
+            // What stands in a CDATA section is text, of an element of ours perhaps, whatever it looks like.
+            && before.rfind("<![CDATA[") <= before.rfind("]]>");
         let planted = format!("{before}{place}{STRANGER}{behind}");
         let Ok(mut document) = Document::parse(planted.as_bytes()) else { continue };
         if !outside || document.len() != count {
